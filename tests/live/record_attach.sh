@@ -126,3 +126,12 @@ for life in 3000 12000 48000; do
 done
 named "until the program's end"
 finish 42
+
+# A recording that cannot begin: the command says why, and the program, which runs on, says nothing.
+start names 3000
+size=$(awk '/^VmSize/ { print $2 }' "/proc/$PID/status")
+prlimit --pid "$PID" --as=$(((size + 50000) * 1024)) || fail "prlimit"
+timeout 30 "$clrsnap" record -d 1 -o "$WORK/none.html" "$PID" > "$WORK/said" 2>&1 && bad "a recording without address space"
+grep -q '^clrsnap: no address space for the table of threads' "$WORK/said" || bad "the command gives another reason"
+finish 42
+pass "a recording that is given up"

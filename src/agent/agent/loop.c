@@ -192,7 +192,7 @@ static bool wait_until_ready(void) {
                                              : "the program ended before the recording had begun");
     return false;
   }
-  cs_log_important("%s", err.text);
+  cs_log("%s", err.text);
   cs_producer_refuse(&cs_agent.wire, err.text);
   return false;
 }

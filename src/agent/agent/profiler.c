@@ -42,7 +42,8 @@ static HRESULT look_only(void) {
 static HRESULT start(IUnknown *info, const struct cs_agent_wish *wish) {
   struct cs_runtime_version version;
   if (!cs_runtime_version_get(info, &version)) {
-    cs_log_important("the runtime does not give its version; it runs on without being profiled");
+    if (!wish->attached)
+      cs_log_important("the runtime does not give its version; it runs on without being profiled");
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
   cs_log("%s: .NET %u.%u.%u", wish->attached ? "InitializeForAttach" : "Initialize", version.major,

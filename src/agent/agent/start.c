@@ -96,8 +96,15 @@ static void free_recording(void) {
   cs_producer_close(&cs_agent.wire);
 }
 
+// A program that a command attaches to gets no line of ours: the command has the reason, by the memory that
+// they share or by the runtime's reply.
+static bool attaching;
+
 static HRESULT refuse(const char *sentence) {
-  cs_log_important("%s; the program runs on without being profiled", sentence);
+  if (attaching)
+    cs_log("%s; the recording is given up", sentence);
+  else
+    cs_log_important("%s; the program runs on without being profiled", sentence);
   if (cs_agent.wire.header != NULL) cs_producer_refuse(&cs_agent.wire, sentence);
   cs_library_deaths_are_reported(false);
   if (cs_agent.info != NULL) (void)cs_agent.info->lpVtbl->Release(cs_agent.info);
@@ -301,6 +308,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
     (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
     return attached ? refuse_second(wish, abandoned) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  attaching = attached;
   cs_loop_prepare(attached);
   cs_program_start_prepare(!attached);
   enum open_result opened = attached ? make_wire(wish, &err) : find_wire(wish->path, &err);
