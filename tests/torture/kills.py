@@ -141,7 +141,7 @@ class KillTarget(Kill):
                 raise Failure(f"the program was killed, and the command said nothing of it: {said}")
             self.check_outputs()
             return False
-        if "was killed, or ended without notice" not in said:
+        if "the program was killed" not in said:
             raise Failure(f"nothing is said of the program's end: {said}")
         if "samples per second of CPU time" in said:
             raise Failure("a rate is shown whose time is not known")

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "naming/naming.h"
 #include "process/proc.h"
@@ -57,8 +58,18 @@ static bool write_result(struct cs_record_run *r) {
   return all && (file == NULL || written);
 }
 
+// The variable that keeps the runtime from loading a profiler at its start. NULL: none is set.
+static const char *switched_off(void) {
+  static const char *const all[] = {"DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics",
+                                    "DOTNET_EnableDiagnostics_Profiler",
+                                    "COMPlus_EnableDiagnostics_Profiler"};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (cs_proc_is_zero(getpid(), all[i])) return all[i];
+  return NULL;
+}
+
 static void explain_silence(const struct cs_record_run *r) {
-  const char *off = getenv("DOTNET_EnableDiagnostics");
+  const char *off = switched_off();
   if (r->options->agent.pid != 0) {
     cs_say("nothing was recorded: the recording ended, or process %d did, before it began",
            (int)r->options->agent.pid);
@@ -68,8 +79,8 @@ static void explain_silence(const struct cs_record_run *r) {
   cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was %s",
          r->options->agent.program[0], file ? r->options->view.outputs[0].path : "nothing",
          file ? "not written" : "pushed");
-  if (off != NULL && strcmp(off, "0") == 0) {
-    cs_say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
+  if (off != NULL) {
+    cs_say("  %s=0 is set: it forbids profilers", off);
     return;
   }
   cs_say("  possible reasons: it is not a .NET program, or one compiled ahead of time to native");
