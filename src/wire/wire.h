@@ -279,7 +279,8 @@ struct cs_wire_looks {
   uint64_t stopped_ns, longest_ns;  // the program stood still: in all looks, in one
   uint64_t operations;              // that were seen, in all looks that count
   uint64_t covered_ns;              // time that the looks stand for
-  uint32_t ended, pad;              // 1: it was given up before the recording's end
+  uint32_t ended;                   // 1: it was given up before the recording's end
+  uint32_t unread;  // operations, in all looks that count, whose label could not be read
 };
 
 // The reads of the thread pool's state (session/pool_looks.c).

@@ -140,33 +140,38 @@ namespace Clrsnap
         }
     }
 
-    // The bytes of an Activity's ids, in the order of their text form, the number of its endpoint, and the
-    // request that it belongs to.
+    // The bytes of an Activity's ids, in the order of their text form, its endpoint, and the request that it belongs
+    // to. What a suspended method works for is read from outside, in its ExecutionContext
+    // (src/command/async/contexts.c, which knows fields of Label, Request, Route, Mirror and Agent by their names).
     internal sealed class Label
     {
-        public static readonly Label None = new Label(default, 0, 0, 0, Request.None);
+        public static readonly Label None = new Label(default, 0, 0, null, Request.None, null);
         public readonly ulong Trace0, Trace1, Span;
         public readonly Request Request;
-        private readonly uint _endpoint;
+        private readonly Route? _route;
+        private readonly Mirror? _mirror; // says which recording it is of
 
-        private Label(ulong trace0, ulong trace1, ulong span, uint endpoint, Request request)
+        private Label(ulong trace0, ulong trace1, ulong span, Route? route, Request request, Mirror? mirror)
         {
             Trace0 = trace0;
             Trace1 = trace1;
             Span = span;
-            _endpoint = endpoint;
+            _route = route;
             Request = request;
+            _mirror = mirror;
         }
 
-        // 0: unknown. A context that is older than the routing of its request has the request's.
-        public uint Endpoint => _endpoint != 0 ? _endpoint : Request.Endpoint;
+        // null: unknown. A context that is older than the routing of its request has the request's.
+        public Route? Route => _route ?? Request.Route;
 
-        public static Label Of(ReadOnlySpan<byte> ids, uint endpoint, Request request) => new Label(MemoryMarshal.Read<ulong>(ids),
-            MemoryMarshal.Read<ulong>(ids.Slice(8)), MemoryMarshal.Read<ulong>(ids.Slice(16)), endpoint, request);
+        public uint Endpoint => Route is { } route ? route.Number : 0;
 
-        public Label At(uint endpoint) => new Label(Trace0, Trace1, Span, endpoint, Request);
+        public static Label Of(ReadOnlySpan<byte> ids, Route? route, Request request, Mirror mirror) => new Label(MemoryMarshal.Read<ulong>(ids),
+            MemoryMarshal.Read<ulong>(ids.Slice(8)), MemoryMarshal.Read<ulong>(ids.Slice(16)), route, request, mirror);
 
-        public bool IsAt(uint endpoint) => _endpoint == endpoint;
+        public Label At(Route route) => new Label(Trace0, Trace1, Span, route, Request, _mirror);
+
+        public bool IsAt(Route route) => _route != null && _route.Number == route.Number;
 
         public bool IsOf(ReadOnlySpan<byte> ids) =>
             Trace0 == MemoryMarshal.Read<ulong>(ids) && Trace1 == MemoryMarshal.Read<ulong>(ids.Slice(8));
@@ -180,7 +185,7 @@ namespace Clrsnap
         private static int s_numbers;
         public readonly uint Number; // 0: none
         private readonly ulong _span;
-        private uint _endpoint;
+        private Route? _route;
 
         private Request(ulong span, uint number)
         {
@@ -189,14 +194,14 @@ namespace Clrsnap
         }
 
         // What routing has found first: a handler of errors may run the request once more, at an endpoint of its
-        // own. 0: nothing yet.
-        public uint Endpoint
+        // own. null: nothing yet.
+        public Route? Route
         {
-            get => Volatile.Read(ref _endpoint);
+            get => Volatile.Read(ref _route);
             set
             {
                 if (Number != 0)
-                    Interlocked.CompareExchange(ref _endpoint, value, 0);
+                    Interlocked.CompareExchange(ref _route, value, null);
             }
         }
 
@@ -290,14 +295,14 @@ namespace Clrsnap
         }
 
         // The calling context's request has reached its endpoint.
-        private void Arrive(uint endpoint)
+        private void Arrive(Route route)
         {
             Label? label = _current.Value;
             if (label == null)
                 return;
-            label.Request.Endpoint = endpoint;
-            if (!label.IsAt(endpoint))
-                _current.Value = label.At(endpoint);
+            label.Request.Route = route;
+            if (!label.IsAt(route))
+                _current.Value = label.At(route);
         }
 
         // The calling context's request has ended.
@@ -348,8 +353,8 @@ namespace Clrsnap
             }
             // Within a request or a job, whatever is started has its endpoint.
             Label? around = _current.Value;
-            uint endpoint = around != null && around.IsOf(ids) ? around.Endpoint : 0;
-            return Label.Of(ids, endpoint != 0 ? endpoint : _endpoints.OfRoot(activity), Request.Of(activity, around));
+            Route? route = around != null && around.IsOf(ids) ? around.Route : null;
+            return Label.Of(ids, route ?? _endpoints.OfRoot(activity), Request.Of(activity, around), this);
         }
 
         // The calling thread's value has changed.

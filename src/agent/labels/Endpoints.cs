@@ -17,28 +17,38 @@ using System.Threading;
 
 namespace Clrsnap
 {
+    // An endpoint's name, and its number in the recording; 0: it could not have one. Also read from outside
+    // (src/command/async/contexts.c).
+    internal sealed class Route
+    {
+        public readonly uint Number;
+        public readonly string Name;
+
+        public Route(uint number, string name)
+        {
+            Number = number;
+            Name = name;
+        }
+    }
+
     internal sealed class Endpoints : IObserver<DiagnosticListener>, IObserver<KeyValuePair<string, object?>>
     {
         private const string Listener = "Microsoft.AspNetCore", Matched = "Microsoft.AspNetCore.Routing.EndpointMatched";
         private const string Ended = "Microsoft.AspNetCore.Hosting.EndRequest", Failed = "Microsoft.AspNetCore.Hosting.UnhandledException";
         public const string Request = "Microsoft.AspNetCore.Hosting.HttpRequestIn";
 
-        private sealed class Number
-        {
-            public uint Value;
-        }
-
         private readonly Agent _agent;
         private readonly uint _recording;
-        private readonly Action<uint> _arrive, _leave;
+        private readonly Action<Route> _arrive;
+        private readonly Action<uint> _leave;
         private const int MostNames = 1000; // of Activities: a program may make new ones for as long as it runs
         private int _names;
-        private readonly ConditionalWeakTable<object, Number> _numbers = new ConditionalWeakTable<object, Number>();
+        private readonly ConditionalWeakTable<object, Route> _routes = new ConditionalWeakTable<object, Route>();
         private Func<object, object?>? _endpointOf;
         private Func<object, int>? _statusOfEnded, _statusOfFailed;
         private IDisposable? _listeners, _listener;
 
-        public Endpoints(Agent agent, uint recording, Action<uint> arrive, Action<uint> leave)
+        public Endpoints(Agent agent, uint recording, Action<Route> arrive, Action<uint> leave)
         {
             _leave = leave;
             _agent = agent;
@@ -55,21 +65,21 @@ namespace Clrsnap
         }
 
         // An Activity that begins a trace, or continues that of another process.
-        public uint OfRoot(Activity activity)
+        public Route? OfRoot(Activity activity)
         {
             string name = activity.OperationName;
             if (activity.Parent != null || name == Request || name.Length == 0)
-                return 0;
-            if (_numbers.TryGetValue(name, out Number? number))
-                return number.Value;
-            return Interlocked.Increment(ref _names) <= MostNames ? Register(name, name) : 0;
+                return null;
+            if (_routes.TryGetValue(name, out Route? route))
+                return route;
+            return Interlocked.Increment(ref _names) <= MostNames ? Register(name, name) : null;
         }
 
-        private uint Register(object of, string name)
+        private Route Register(object of, string name)
         {
-            var number = new Number { Value = _agent.NumberOf(_recording, name) };
-            _numbers.AddOrUpdate(of, number);
-            return number.Value;
+            var route = new Route(_agent.NumberOf(_recording, name), name);
+            _routes.AddOrUpdate(of, route);
+            return route;
         }
 
         public void OnNext(DiagnosticListener listener)
@@ -105,7 +115,7 @@ namespace Clrsnap
             object? endpoint = _endpointOf(context);
             if (endpoint == null)
                 return;
-            _arrive(_numbers.TryGetValue(endpoint, out Number? number) ? number.Value : Register(endpoint, NameOf(endpoint)));
+            _arrive(_routes.TryGetValue(endpoint, out Route? route) ? route : Register(endpoint, NameOf(endpoint)));
         }
 
         // EndpointHttpContextExtensions.GetEndpoint(context) as a delegate.

@@ -8,6 +8,18 @@
 #include "async/tree.h"
 #include "base/error.h"
 
+// How many operations end at a node of the tree with one label. An operation that awaits several
+// things at once is divided among them.
+struct cs_async_end {
+  uint32_t node, label;
+  double operations;
+};
+struct cs_async_ends {
+  struct cs_async_end *items;
+  size_t count, capacity;
+  struct cs_map by_place;  // by node and label
+};
+
 struct cs_async {
   int pid;
   char version[CS_REMOTE_VERSION_BYTES];  // of the runtime; "": unknown
@@ -21,11 +33,14 @@ struct cs_async {
   bool cut;             // chains were left out: they fork too often
   bool late;            // not everything was read before the deadline
   struct cs_async_tree tree;
+  struct cs_async_ends ends;
+  struct cs_async_labels labels;
 };
 
 struct cs_async_options {
   double limit_s;  // the process stands still for no longer
   uint32_t tries;  // stops while the collector is at work, at most; 0: hundreds
+  bool labels;     // with those of a recording in progress
 };
 
 // NULL: `err` has the reason.

@@ -53,9 +53,8 @@ static const struct cs_layout *layout_of(const struct cs_async_classes *classes)
   return &world_of(classes)->layout;
 }
 
-// Where an object has a member of this class or of a base.
-static bool find_member(struct cs_async_classes *classes, uint32_t index, const char *name,
-                        uint32_t *offset) {
+bool cs_async_class_member(struct cs_async_classes *classes, uint32_t index, const char *name,
+                           uint32_t *offset) {
   return cs_heap_class_member(classes->modules, &classes->items[index].type, name, offset);
 }
 
@@ -203,11 +202,13 @@ static void learn_box(struct cs_async_classes *classes, uint32_t index) {
   struct cs_async_class *class = &classes->items[index];
   class->machine = machine;
   if (machine == CS_ASYNC_NO_CLASS ||
-      !find_member(classes, index, "StateMachine", &class->machine_at)) {
+      !cs_async_class_member(classes, index, "StateMachine", &class->machine_at)) {
     class->kind = class->kind == CS_ASYNC_BOX ? CS_ASYNC_TASK : CS_ASYNC_NOTHING;
     return;
   }
   class->by_reference = !classes->items[machine].is_value;
+  const char *context = class->kind == CS_ASYNC_BOX ? "m_stateObject" : "Context";
+  if (!cs_async_class_member(classes, index, context, &class->context_at)) class->context_at = 0;
   if (!class->by_reference) lay_out(classes, class, &classes->items[machine], class->machine_at);
 }
 
@@ -238,9 +239,9 @@ static const struct known {
 // Its own members are those of all tasks.
 static bool learn_task(struct cs_async_classes *classes, uint32_t index) {
   struct cs_async_task_members *task = &classes->task;
-  return find_member(classes, index, "m_stateFlags", &task->flags) &&
-         find_member(classes, index, "m_action", &task->action) &&
-         find_member(classes, index, "m_continuationObject", &task->continuation);
+  return cs_async_class_member(classes, index, "m_stateFlags", &task->flags) &&
+         cs_async_class_member(classes, index, "m_action", &task->action) &&
+         cs_async_class_member(classes, index, "m_continuationObject", &task->continuation);
 }
 
 static void classify(struct cs_async_classes *classes, uint32_t index) {
@@ -261,8 +262,9 @@ static void classify(struct cs_async_classes *classes, uint32_t index) {
   bool is_task = found == &known[0];
   class->kind = found->kind;
   if ((is_task && !learn_task(classes, index)) ||
-      (found->link != NULL && !find_member(classes, index, found->link, &class->link_at)) ||
-      (found->size != NULL && !find_member(classes, index, found->size, &class->size_at)))
+      (found->link != NULL &&
+       !cs_async_class_member(classes, index, found->link, &class->link_at)) ||
+      (found->size != NULL && !cs_async_class_member(classes, index, found->size, &class->size_at)))
     class->kind = CS_ASYNC_NOTHING;
   if (found->kind == CS_ASYNC_BOX || found->kind == CS_ASYNC_POOLED) learn_box(classes, index);
 }
@@ -333,7 +335,8 @@ static bool begin(struct cs_async_classes *classes) {
     return false;
   classes->core = cs_heap_modules_number(classes->modules, core);
   uint32_t index = cs_async_class_find(classes, exception);
-  return index != CS_ASYNC_NO_CLASS && find_member(classes, index, "_message", &message) &&
+  return index != CS_ASYNC_NO_CLASS &&
+         cs_async_class_member(classes, index, "_message", &message) &&
          message == l->exception.message;
 }
 

@@ -36,6 +36,7 @@ struct cs_async_class {
   const char *core_name;  // as in the source; NULL: it is not the framework's core library's
   uint32_t link_at;       // offset of the reference to the next object, 0: none; LIST: to its array
   uint32_t size_at;       // LIST: offset of the number of items
+  uint32_t context_at;    // a box: offset of its ExecutionContext; 0: unknown
   // A box: its method's state machine, which is in the box, or an object of its own.
   uint32_t machine;     // its class; CS_ASYNC_NO_CLASS: of an unknown class
   uint32_t machine_at;  // where it is, or the reference to it
@@ -59,6 +60,9 @@ uint32_t cs_async_class_find(struct cs_async_classes *classes, uint64_t id);
 // Valid until the next class is looked for.
 const struct cs_async_class *cs_async_class_at(const struct cs_async_classes *classes,
                                                uint32_t index);
+// Where an object has a member of this class or of a base: an offset from the object's beginning.
+bool cs_async_class_member(struct cs_async_classes *classes, uint32_t index, const char *name,
+                           uint32_t *offset);
 // Fills in the state and the awaiters of a state machine that is an object of its own.
 void cs_async_lay_out(struct cs_async_classes *classes, uint32_t index);
 // Members of Task, in an object.

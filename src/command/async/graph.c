@@ -70,14 +70,51 @@ static uint32_t add(struct graph *g, uint32_t parent, uint32_t step, uint64_t ob
 }
 
 // What is awaited in the end. Nothing is one and the same where no object is known.
-static void add_leaf(struct graph *g, uint32_t parent, const struct cs_async_object *object) {
+static uint32_t add_leaf(struct graph *g, uint32_t parent, const struct cs_async_object *object) {
   uint32_t step = g->namer->leaf(g->namer->data, object);
-  (void)add(g, parent, step, object->awaits != 0 ? object->awaits : object->address);
+  return add(g, parent, step, object->awaits != 0 ? object->awaits : object->address);
 }
 
-static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth);
+// An operation on its way down: what it works for, and which part of it goes this way.
+struct part {
+  double operations;
+  uint32_t label;  // CS_ASYNC_NO_ACTIVITY: none was seen yet
+};
 
-static void walk_method(struct graph *g, uint32_t parent, uint32_t i, int depth) {
+static bool is_same_request(const struct cs_label *a, const struct cs_label *b) {
+  return cs_label_request(a) == cs_label_request(b) &&
+         memcmp(a->trace, b->trace, sizeof a->trace) == 0;
+}
+
+// The outermost Activity says what the operation works for. Further in, the request may have an
+// endpoint, or a span of its own; but what it awaits together with other requests has the label of
+// the one that began it.
+static void note_label(const struct graph *g, uint32_t i, struct part *part) {
+  uint32_t own = g->scan->objects[i].label;
+  const struct cs_label *labels = g->scan->labels.items;
+  if (part->label == CS_ASYNC_NO_ACTIVITY)
+    part->label = own;
+  else if (part->label >= CS_ASYNC_LABELS && own >= CS_ASYNC_LABELS &&
+           is_same_request(&labels[part->label], &labels[own]))
+    part->label = own;
+}
+
+static void end_at(struct graph *g, uint32_t node, const struct part *part) {
+  struct cs_async_ends *ends = &g->async->ends;
+  bool added;
+  if (node == 0) return;
+  uint32_t i = cs_map_put(&ends->by_place, (uint64_t)node << 32 | part->label,
+                          (uint32_t)ends->count, &added);
+  if (added) {
+    ends->items = cs_grow(ends->items, ends->count, &ends->capacity, sizeof *ends->items);
+    ends->items[ends->count++] = (struct cs_async_end){node, part->label, 0};
+  }
+  ends->items[i].operations += part->operations;
+}
+
+static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth, struct part part);
+
+static void walk_method(struct graph *g, uint32_t parent, uint32_t i, int depth, struct part part) {
   const struct cs_async_object *object = &g->scan->objects[i];
   const struct cs_async_namer *namer = g->namer;
   bool suspended = is_suspended(g, i);
@@ -85,38 +122,51 @@ static void walk_method(struct graph *g, uint32_t parent, uint32_t i, int depth)
                      : object->has_state && object->state < -2 ? "has yielded a value"
                                                                : "runs";
   uint32_t node = add(g, parent, namer->method(namer->data, object, note), object->address);
+  note_label(g, i, &part);
   if (object->next != CS_ASYNC_NO_OBJECT)
-    walk(g, node, object->next, depth + 1);
-  else if (suspended)
-    add_leaf(g, node, object);
+    walk(g, node, object->next, depth + 1, part);
+  else
+    end_at(g, suspended ? add_leaf(g, node, object) : node, &part);
 }
 
-static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth) {
+static void walk_task(struct graph *g, uint32_t parent, uint32_t i, int depth, struct part part) {
+  const struct cs_async_object *object = &g->scan->objects[i];
+  uint32_t node = add(g, parent, g->namer->task(g->namer->data, object), object->address);
+  bool leads_on = object->next != CS_ASYNC_NO_OBJECT;
+  uint32_t branches = g->first_edge[i + 1] - g->first_edge[i] +
+                      (leads_on || object->end != CS_ASYNC_LEAF_NONE ? 1 : 0);
+  if (branches == 0) end_at(g, node, &part);
+  if (branches > 1) part.operations /= branches;
+  for (uint32_t e = g->first_edge[i]; e < g->first_edge[i + 1]; e++)
+    walk(g, node, g->edges[e].from, depth + 1, part);
+  if (leads_on)
+    walk(g, node, object->next, depth + 1, part);
+  else if (object->end != CS_ASYNC_LEAF_NONE)
+    end_at(g, add_leaf(g, node, object), &part);
+}
+
+static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth, struct part part) {
   const struct cs_async_object *object = &g->scan->objects[i];
   const struct cs_async_namer *namer = g->namer;
   if (g->on_path[i]) {
     uint32_t step = namer->method(namer->data, object, "again: they wait for each other");
     if (!is_method(g, i)) step = namer->task(namer->data, object);
-    cs_async_mark_cycle(&g->async->tree, add(g, parent, step, object->address));
+    uint32_t node = add(g, parent, step, object->address);
+    cs_async_mark_cycle(&g->async->tree, node);
+    end_at(g, node, &part);
     return;
   }
   if (depth == MOST_DEPTH || g->steps == g->most_steps) {
     g->async->cut = true;
+    end_at(g, parent, &part);
     return;
   }
   g->steps++;
   g->on_path[i] = true;
-  if (is_method(g, i)) {
-    walk_method(g, parent, i, depth);
-  } else {
-    uint32_t node = add(g, parent, namer->task(namer->data, object), object->address);
-    for (uint32_t e = g->first_edge[i]; e < g->first_edge[i + 1]; e++)
-      walk(g, node, g->edges[e].from, depth + 1);
-    if (object->next != CS_ASYNC_NO_OBJECT)
-      walk(g, node, object->next, depth + 1);
-    else if (object->end != CS_ASYNC_LEAF_NONE)
-      add_leaf(g, node, object);
-  }
+  if (is_method(g, i))
+    walk_method(g, parent, i, depth, part);
+  else
+    walk_task(g, parent, i, depth, part);
   g->on_path[i] = false;
 }
 
@@ -153,7 +203,7 @@ static void begin(struct graph *g, uint32_t i) {
     root = add(g, root, g->namer->thread(g->namer->data), g->scan->objects[i].address);
   g->async->operations++;
   flood(g, g->reached, i);
-  walk(g, root, i, 0);
+  walk(g, root, i, 0, (struct part){1, CS_ASYNC_NO_ACTIVITY});
 }
 
 static uint32_t successor(const struct graph *g, uint32_t i) {

@@ -182,8 +182,8 @@ static bool name_all(struct cs_async *async, struct cs_async_classes *classes,
 enum look { LOOKED, COLLECTING, FAILED };
 
 static enum look look_once(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
-                           struct cs_async_classes *classes, struct cs_async_scan *scan,
-                           struct cs_error *err) {
+                           bool labels, struct cs_async_classes *classes,
+                           struct cs_async_scan *scan, struct cs_error *err) {
   struct cs_async_heap heap = {.parts = NULL};
   enum look result = FAILED;
   uint64_t begin = cs_clock_now_ns();
@@ -191,7 +191,8 @@ static enum look look_once(struct cs_remote *remote, struct cs_async *async, uin
   enum cs_async_heap_state state = cs_async_heap_find(remote, &heap, err);
   if (state == CS_ASYNC_HEAP_COLLECTED) result = COLLECTING;
   if (state == CS_ASYNC_HEAP_FOUND)
-    result = cs_async_scan(remote, classes, &heap, begin + limit_ns, scan) ? LOOKED : COLLECTING;
+    result =
+        cs_async_scan(remote, classes, &heap, begin + limit_ns, labels, scan) ? LOOKED : COLLECTING;
   cs_remote_go(remote);
   async->stopped_ns = cs_clock_now_ns() - begin;
   cs_async_heap_free(&heap);
@@ -207,7 +208,7 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
     cs_remote_invalidate(remote);
     struct cs_async_classes *classes = cs_async_classes_new(remote, err);
     if (classes == NULL) return false;
-    enum look result = look_once(remote, async, limit_ns, classes, &scan, err);
+    enum look result = look_once(remote, async, limit_ns, options->labels, classes, &scan, err);
     cs_remote_take_it_easy();
     if (result == LOOKED) {
       cs_async_scan_finish(classes, &scan);
@@ -218,6 +219,8 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
       async->too_many = scan.too_many;
       async->late = scan.late || scan.late_bytes > 0;
       bool named = name_all(async, classes, &scan);
+      async->labels = scan.labels;
+      scan.labels = (struct cs_async_labels){.items = NULL};
       // Memory that could not be read may have been gone already.
       if ((!named || scan.lost_bytes > 0) && cs_proc_has_ended(async->pid)) result = FAILED;
     }
@@ -261,6 +264,9 @@ struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
 void cs_async_free(struct cs_async *async) {
   if (async == NULL) return;
   cs_async_tree_free(&async->tree);
+  cs_async_labels_free(&async->labels);
+  free(async->ends.items);
+  cs_map_free(&async->ends.by_place);
   free(async->command);
   free(async);
 }

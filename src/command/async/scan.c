@@ -93,6 +93,8 @@ static void keep(struct scanner *s, uint64_t address, uint32_t index, const uint
     out.continuation = word_at(object, task->continuation);
     out.has_action = word_at(object, task->action) != 0;
   }
+  if (class->context_at != 0 && has_room(class, class->context_at))
+    out.context = word_at(object, class->context_at);
   if (class->kind == CS_ASYNC_TASK && class->link_at != 0)
     out.awaits = has_room(class, class->link_at) ? word_at(object, class->link_at) : 0;
   else if (class->kind != CS_ASYNC_TASK && class->by_reference)
@@ -339,6 +341,17 @@ static void read_own_machines(struct scanner *s) {
   cs_sort(scan->aliases, scan->alias_count, sizeof *scan->aliases, by_machine);
 }
 
+// What there was no time to read is not known to have no label.
+static void read_contexts(struct scanner *s) {
+  struct cs_async_scan *scan = s->scan;
+  struct cs_async_contexts *contexts = cs_async_contexts_new(s->remote, s->classes, &scan->labels);
+  for (size_t i = 0; i < scan->count; i++)
+    scan->objects[i].label = is_late(s, i)
+                                 ? CS_ASYNC_CONTEXT_UNREAD
+                                 : cs_async_context_label(contexts, scan->objects[i].context);
+  cs_async_contexts_free(contexts);
+}
+
 static void follow_all(struct scanner *s) {
   struct cs_async_scan *scan = s->scan;
   for (; scan->followed < scan->count; scan->followed++) {
@@ -349,7 +362,7 @@ static void follow_all(struct scanner *s) {
 }
 
 bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
-                   const struct cs_async_heap *heap, uint64_t deadline_ns,
+                   const struct cs_async_heap *heap, uint64_t deadline_ns, bool labels,
                    struct cs_async_scan *scan) {
   static uint8_t window[WINDOW];
   *scan = (struct cs_async_scan){.bytes = heap->bytes};
@@ -363,6 +376,7 @@ bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
   for (size_t i = 0; i < heap->part_count; i++)
     if (!scan_part(&s, &heap->parts[i])) return false;
   read_own_machines(&s);
+  if (labels) read_contexts(&s);
   follow_all(&s);
   return true;
 }
@@ -376,5 +390,6 @@ void cs_async_scan_free(struct cs_async_scan *scan) {
   free(scan->objects);
   free(scan->edges);
   free(scan->aliases);
+  cs_async_labels_free(&scan->labels);
   *scan = (struct cs_async_scan){.objects = NULL};
 }

@@ -32,18 +32,18 @@ uint16_t *cs_statuses_by_label(const struct cs_recording *rec) {
 
 char *cs_endpoints_list(const struct cs_recording *rec) {
   enum { MOST_BYTES = 1000 };
-  struct cs_map seen = {0};
+  struct cs_strings seen = {0};
   char *list = cs_allocate(MOST_BYTES);
   size_t used = 0;
   for (uint32_t i = 1; i < cs_labels_count(&rec->labels); i++) {
     struct cs_label label = cs_labels_get(&rec->labels, i);
     const char *name = cs_recording_endpoint(rec, &label);
-    bool added = false;
-    if (name[0] != '\0') (void)cs_map_put(&seen, label.endpoint, 0, &added);
-    if (!added || used + strlen(name) + 8 > MOST_BYTES) continue;
+    size_t before = seen.count;
+    if (name[0] != '\0') (void)cs_strings_add(&seen, name, strlen(name));
+    if (seen.count == before || used + strlen(name) + 8 > MOST_BYTES) continue;
     used += (size_t)snprintf(list + used, MOST_BYTES - used, "%s%s", used > 0 ? ", " : "", name);
   }
-  cs_map_free(&seen);
+  cs_strings_free(&seen);
   return list;
 }
 

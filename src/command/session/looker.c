@@ -40,14 +40,17 @@ static const double stop_limit_s = 0.25;
 struct looker {
   int to;
   pid_t pid;
-  bool lines;
+  struct cs_looks_ask ask;
   struct cs_strings functions, places;  // that were announced
+  struct cs_map routes;                 // ids of functions, by number of the recording's endpoint
   uint8_t *bytes;                       // records that are to be written
   size_t used, capacity;
-  size_t record;  // where the one that is being made begins
+  size_t record;          // where the one that is being made begins
+  uint64_t *step_frames;  // of the look at hand, by step; 0: not asked for yet
   struct cs_wire_looks totals;
+  double unread;  // operations whose contexts could not be read, in all looks
   char why[sizeof((struct cs_error *)0)->text];
-  uint64_t frames[MOST_FRAMES];  // of the path to the node at hand, outermost first
+  uint64_t frames[MOST_FRAMES];  // of the sample at hand, leaf first
 };
 
 // ---- Records ----
@@ -69,9 +72,9 @@ static void put_text(struct looker *l, const char *text) {
   put(l, text, len);
 }
 
-static void begin(struct looker *l, uint16_t kind) {
+static void begin(struct looker *l, uint16_t kind, uint16_t flags) {
   l->record = l->used;
-  put(l, &(struct cs_wire_record){0, kind, 0}, sizeof(struct cs_wire_record));
+  put(l, &(struct cs_wire_record){0, kind, flags}, sizeof(struct cs_wire_record));
 }
 
 static void end(struct looker *l) {
@@ -94,7 +97,7 @@ static bool send_all(struct looker *l) {
 }
 
 static void put_totals(struct looker *l) {
-  begin(l, CS_WIRE_LOOKS);
+  begin(l, CS_WIRE_LOOKS, 0);
   put(l, &l->totals, sizeof l->totals);
   put_text(l, l->why);
   end(l);
@@ -117,7 +120,7 @@ static size_t method_at(const char *name) {
 static void put_function(struct looker *l, uint32_t id, const struct cs_async_step *step,
                          const char *name) {
   bool is_method = step->module[0] != '\0';
-  begin(l, CS_WIRE_FUNCTION);
+  begin(l, CS_WIRE_FUNCTION, 0);
   put(l, &(struct cs_wire_function){id, is_method ? CS_WIRE_FN_METHOD : CS_WIRE_FN_TYPE, 0},
       sizeof(struct cs_wire_function));
   char type[MOST_NAME];
@@ -135,15 +138,14 @@ static void put_place(struct looker *l, uint64_t frame, const struct cs_async_st
   bool exact = true;
   struct cs_looks_place place = {cs_key_of(frame, exact, true), step->line,
                                  (uint32_t)strlen(step->file)};
-  begin(l, CS_LOOKS_PLACE);
+  begin(l, CS_LOOKS_PLACE, 0);
   put(l, &place, sizeof place);
   put(l, step->file, place.file_size);
   end(l);
 }
 
-// The frame of a step, which is announced when it is new. A line is told apart as an instruction's
-// offset, since there are no instructions.
-static uint64_t frame_of(struct looker *l, const struct cs_async_step *step) {
+// The id of a step's function, which is announced when it is new.
+static uint32_t function_of(struct looker *l, const struct cs_async_step *step) {
   char name[MOST_NAME], key[2 * MOST_NAME];
   bool noted = step->note[0] != '\0';
   (void)snprintf(name, sizeof name, "%.4000s%s%.200s%s", step->name, noted ? " (" : "", step->note,
@@ -153,51 +155,82 @@ static uint64_t frame_of(struct looker *l, const struct cs_async_step *step) {
   uint32_t number = cs_strings_add(&l->functions, key, (size_t)len);
   uint32_t id = FIRST_FUNCTION - number;
   if (number == before) put_function(l, id, step, name);
+  return id;
+}
+
+// A line is told apart as an instruction's offset, since there are no instructions.
+static uint64_t frame_of(struct looker *l, const struct cs_async_step *step) {
+  uint32_t id = function_of(l, step);
   if (step->file[0] == '\0') return cs_wire_managed_frame(id, 0, false);
   uint64_t frame = cs_wire_managed_frame(id, step->line, true);
-  len = snprintf(key, sizeof key, "%u %.4000s %u", id, step->file, step->line);
-  before = l->places.count;
-  if (l->lines && cs_strings_add(&l->places, key, (size_t)len) == before) put_place(l, frame, step);
+  char key[MOST_NAME];
+  int len = snprintf(key, sizeof key, "%u %.4000s %u", id, step->file, step->line);
+  size_t before = l->places.count;
+  if (l->ask.lines && cs_strings_add(&l->places, key, (size_t)len) == before)
+    put_place(l, frame, step);
   return frame;
 }
 
 // ---- Samples ----
 
-static void put_sample(struct looker *l, uint64_t at_ns, double weight, uint32_t depth) {
-  struct cs_wire_sample sample = {.time_ns = at_ns,
-                                  .weight = (uint64_t)(weight + 0.5),
-                                  .thread = THREAD_ID,
-                                  .stop = CS_STOP_BASE,
-                                  .mode = CS_WIRE_MODE_ASYNC,
-                                  .frame_count = depth};
-  if (sample.weight == 0) return;
-  begin(l, CS_WIRE_SAMPLE);
-  put(l, &sample, sizeof sample);
-  for (uint32_t i = depth; i-- > 0;) put(l, &l->frames[i], sizeof l->frames[i]);
-  end(l);
+// The label as the recording has it: its endpoint is announced under an id of the looker's.
+static struct cs_label label_of(const struct looker *l, const struct cs_async *async,
+                                uint32_t index) {
+  struct cs_label label = async->labels.items[index];
+  uint32_t id = 0;
+  (void)cs_map_get(&l->routes, cs_label_endpoint(&label), &id);
+  label.endpoint = (uint64_t)cs_label_request(&label) << 32 | id;
+  return label;
 }
 
-// An operation that awaits several things at once is divided among them: its time is there once.
-static void put_node(struct looker *l, const struct cs_async_tree *tree, uint32_t node,
-                     uint64_t at_ns, double weight, uint32_t depth) {
-  const struct cs_async_node *at = &tree->nodes[node];
-  uint64_t below = 0;
-  if (depth == MOST_FRAMES) return;
-  l->frames[depth++] = frame_of(l, &tree->steps[at->step]);
-  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
-    below += tree->nodes[c].count;
-  uint64_t parts = below > at->count ? below : at->count;
-  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
-    put_node(l, tree, c, at_ns, weight * (double)tree->nodes[c].count / (double)parts, depth);
-  if (below < parts)  // chains that end here
-    put_sample(l, at_ns, weight * (double)(parts - below) / (double)parts, depth);
+static void put_routes(struct looker *l, const struct cs_async_labels *labels) {
+  for (size_t i = 0; i < labels->route_count; i++) {
+    const struct cs_async_step step = {.name = labels->routes[i].name, .module = "", .note = ""};
+    uint32_t id = function_of(l, &step);
+    bool added;
+    (void)cs_map_put(&l->routes, labels->routes[i].number, id, &added);
+  }
+}
+
+// Operations of many labels have few steps.
+static uint64_t frame_at(struct looker *l, const struct cs_async_tree *tree, uint32_t node) {
+  uint32_t step = tree->nodes[node].step;
+  if (l->step_frames[step] == 0) l->step_frames[step] = frame_of(l, &tree->steps[step]);
+  return l->step_frames[step];
+}
+
+static void put_sample(struct looker *l, const struct cs_async *async,
+                       const struct cs_async_end *at, uint64_t at_ns, uint64_t covered_ns) {
+  const struct cs_async_tree *tree = &async->tree;
+  struct cs_wire_sample sample = {.time_ns = at_ns,
+                                  .weight = (uint64_t)(at->operations * (double)covered_ns + 0.5),
+                                  .thread = THREAD_ID,
+                                  .stop = CS_STOP_BASE,
+                                  .mode = CS_WIRE_MODE_ASYNC};
+  for (uint32_t n = at->node; n != 0 && sample.frame_count < MOST_FRAMES; n = tree->nodes[n].parent)
+    l->frames[sample.frame_count++] = frame_at(l, tree, n);
+  if (sample.weight == 0) return;
+  bool labelled = at->label >= CS_ASYNC_LABELS;
+  struct cs_label label =
+      labelled ? label_of(l, async, at->label) : (struct cs_label){.trace = {0}};
+  begin(l, CS_WIRE_SAMPLE, labelled ? CS_WIRE_LABELLED : 0);
+  put(l, &sample, sizeof sample);
+  put(l, l->frames, sample.frame_count * sizeof *l->frames);
+  if (labelled) put(l, &label, sizeof label);
+  end(l);
 }
 
 static void put_look(struct looker *l, const struct cs_async *async, uint64_t at_ns,
                      uint64_t covered_ns) {
-  const struct cs_async_tree *tree = &async->tree;
-  for (uint32_t c = tree->nodes[0].first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
-    put_node(l, tree, c, at_ns, (double)tree->nodes[c].count * (double)covered_ns, 0);
+  put_routes(l, &async->labels);
+  l->step_frames = cs_allocate((async->tree.step_count + 1) * sizeof *l->step_frames);
+  for (size_t i = 0; i < async->ends.count; i++) {
+    const struct cs_async_end *at = &async->ends.items[i];
+    put_sample(l, async, at, at_ns, covered_ns);
+    if (at->label == CS_ASYNC_CONTEXT_UNREAD) l->unread += at->operations;
+  }
+  free(l->step_frames);
+  l->totals.unread = (uint32_t)(l->unread < UINT32_MAX ? l->unread + 0.5 : UINT32_MAX);
   l->totals.looks++;
   l->totals.operations += async->operations;
   l->totals.covered_ns += covered_ns;
@@ -228,7 +261,8 @@ static uint64_t random_below(uint64_t limit) {
 // Whether the look can be used. *stopped_ns: for how long the process stood still.
 static bool look(struct looker *l, struct cs_remote *remote, uint64_t covered_ns,
                  uint64_t *stopped_ns) {
-  const struct cs_async_options options = {.limit_s = stop_limit_s, .tries = TRIES};
+  const struct cs_async_options options = {
+      .limit_s = stop_limit_s, .tries = TRIES, .labels = l->ask.labels};
   struct cs_error err = {""};
   uint64_t at_ns = cs_clock_now_ns();
   struct cs_async *async = cs_async_look(remote, l->pid, &options, &err);
@@ -279,14 +313,14 @@ static void look_on(struct looker *l, struct cs_remote *remote) {
   }
 }
 
-void cs_looks_run(int to, pid_t pid, bool lines) {
+void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask) {
   struct looker *l = calloc(1, sizeof *l);
   struct cs_error err = {""};
   if (l == NULL) return;
   l->to = to;
   l->pid = pid;
-  l->lines = lines;
-  begin(l, CS_WIRE_THREAD);
+  l->ask = *ask;
+  begin(l, CS_WIRE_THREAD, 0);
   put(l, &(struct cs_wire_thread){THREAD_ID, 0}, sizeof(struct cs_wire_thread));
   put_text(l, THREAD_NAME);
   end(l);

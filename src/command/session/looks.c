@@ -48,7 +48,7 @@ void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
   if (looks->looker == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(ends[0]);
-    if (getppid() == command) looks->run(ends[1], pid, rec->lines);
+    if (getppid() == command) looks->run(ends[1], pid, &looks->ask);
     _exit(0);
   }
   (void)close(ends[1]);

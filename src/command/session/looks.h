@@ -14,9 +14,14 @@
 
 #include "recording/recfile.h"
 
+struct cs_looks_ask {
+  bool lines;   // of awaits
+  bool labels;  // of what is awaited for, if the program has the hook that sets them
+};
 struct cs_looks {
-  bool wanted;                                 // set by the caller
-  void (*run)(int to, pid_t pid, bool lines);  // set by the caller: what the looker does
+  bool wanted;  // set by the caller, as are the next two
+  struct cs_looks_ask ask;
+  void (*run)(int to, pid_t pid, const struct cs_looks_ask *ask);  // what the looker does
   bool started;
   pid_t looker;    // 0: none
   int from;        // its pipe
@@ -37,7 +42,7 @@ void cs_looks_close(struct cs_looks *looks);
 
 // ---- pool_looks.c: the thread pool ----
 // Reads its state about twice a second, without stopping the process, until that ends.
-void cs_pool_looks_run(int to, pid_t pid, bool ignored);
+void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored);
 
 // ---- looker.c: what the looker of mode async does ----
 // A source line of a frame that the looker has announced; between the looker and the command only.
@@ -47,7 +52,7 @@ struct cs_looks_place {
   uint64_t frame;  // as the recording has it
   uint32_t line, file_size;
 };
-// Looks at the process until it ends, or looks fail again and again. `lines`: with lines of awaits.
-void cs_looks_run(int to, pid_t pid, bool lines);
+// Looks at the process until it ends, or looks fail again and again.
+void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask);
 
 #endif

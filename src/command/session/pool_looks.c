@@ -132,7 +132,7 @@ static bool send(int to, const struct pool_looker *l) {
 }
 
 // Short recordings end before the process is opened, which costs most.
-void cs_pool_looks_run(int to, pid_t pid, bool ignored) {
+void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored) {
   struct pool_looker l = {.pid = pid};
   uint64_t pause_ns = CS_POOL_LATE_NS;
   (void)ignored;

@@ -113,8 +113,14 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
         out, PREFIX "  %" PRIu64 " %s, %s%s\n", l->failed,
         cs_plural(l->failed, "look failed", "looks failed"), f->looks_why,
         l->ended != 0 ? "; it was given up, and the rest of the time is not in mode async" : "");
-  cs_print(out, PREFIX
-           "  not seen: what completes a TaskCompletionSource, runtime-async methods; labels\n");
+  if (l->unread > 0)
+    cs_print(out,
+             PREFIX
+             "  %.1f %s at a look on average without a label, because their context could "
+             "not be read\n",
+             (double)l->unread / (double)l->looks, cs_plural(l->unread, "operation", "operations"));
+  cs_print(out,
+           PREFIX "  not seen: what completes a TaskCompletionSource, runtime-async methods\n");
 }
 
 static void print_pool(const struct cs_facts *f, FILE *out) {

@@ -62,6 +62,8 @@ static void merge(void) {
   const struct cs_async_namer namer = {name_it,     name_task, name_leaf,
                                        name_thread, is_method, &async.tree};
   cs_async_tree_free(&async.tree);
+  free(async.ends.items);
+  cs_map_free(&async.ends.by_place);
   async = (struct cs_async){.pid = 1};
   cs_async_merge(&scan, &namer, &async);
 }
@@ -144,6 +146,84 @@ static void circles_come_first(void **state) {
          "     2 x P > Q > P [again: they wait for each other]\n"
          "     1 x Z > R > w > R [again: they wait for each other]\n"
          "     9 x A > t\n");
+}
+
+// ---- Labels ----
+
+static struct cs_label labels[CS_ASYNC_LABELS + 4];
+// Two of one request, without and with its endpoint; one of another request; and one of a trace's
+// other request in this process.
+enum { EARLY = CS_ASYNC_LABELS, LATE, OTHER, TWIN };
+
+static void begin_labels(void) {
+  begin();
+  memset(labels, 0, sizeof labels);
+  labels[EARLY] = (struct cs_label){.trace = {1}, .span = {1}, .endpoint = 7ull << 32};
+  labels[LATE] = (struct cs_label){.trace = {1}, .span = {2}, .endpoint = 7ull << 32 | 5};
+  labels[OTHER] = (struct cs_label){.trace = {2}, .span = {1}, .endpoint = 8ull << 32 | 6};
+  labels[TWIN] = (struct cs_label){.trace = {1}, .span = {3}, .endpoint = 9ull << 32 | 6};
+  scan.labels = (struct cs_async_labels){.items = labels, .count = CS_COUNT(labels)};
+}
+
+// Of the operations that end at steps of that name and have that label.
+static double operations(const char *step, uint32_t label) {
+  double sum = 0;
+  for (size_t i = 0; i < async.ends.count; i++) {
+    const struct cs_async_end *end = &async.ends.items[i];
+    const struct cs_async_tree *tree = &async.tree;
+    if (end->label == label && strcmp(tree->steps[tree->nodes[end->node].step].name, step) == 0)
+      sum += end->operations;
+  }
+  return sum;
+}
+
+static uint32_t put_labelled(char class, uint32_t label, uint32_t next) {
+  uint32_t i = put(class, next);
+  objects[i].label = label;
+  return i;
+}
+
+// A server's own method, the request's before and after its endpoint was found, and what awaits.
+static void an_operation_has_its_requests_label(void **state) {
+  (void)state;
+  begin_labels();
+  uint32_t inner = put_labelled('C', LATE, put('t', CS_ASYNC_NO_OBJECT));
+  (void)put_labelled('A', CS_ASYNC_NO_ACTIVITY, put_labelled('B', EARLY, inner));
+  merge();
+  assert_int_equal(async.ends.count, 1);
+  assert_true(operations("t", LATE) == 1);
+}
+
+// What requests await together has the label of the one that began it.
+static void a_shared_task_is_each_requests_own(void **state) {
+  (void)state;
+  static const uint32_t of[] = {LATE, OTHER, TWIN, CS_ASYNC_NO_LABEL, CS_ASYNC_CONTEXT_UNREAD};
+  begin_labels();
+  uint32_t shared = put_labelled('S', LATE, put('t', CS_ASYNC_NO_OBJECT));
+  for (size_t i = 0; i < CS_COUNT(of); i++) (void)put_labelled('A', of[i], shared);
+  merge();
+  for (size_t i = 0; i < CS_COUNT(of); i++) assert_true(operations("t", of[i]) == 1);
+}
+
+// An operation is there once, however many things it awaits, and each of them has its own label where
+// the operation has none.
+static void an_operation_is_divided(void **state) {
+  (void)state;
+  begin_labels();
+  uint32_t all = put('w', CS_ASYNC_NO_OBJECT);
+  (void)put('A', all);
+  lead(all, put_labelled('B', LATE, put('t', CS_ASYNC_NO_OBJECT)));
+  lead(all, put_labelled('B', OTHER, put('t', CS_ASYNC_NO_OBJECT)));
+  uint32_t more = put('w', CS_ASYNC_NO_OBJECT);
+  lead(all, more);
+  lead(all, put('u', CS_ASYNC_NO_OBJECT));
+  lead(more, put_labelled('C', LATE, put('t', CS_ASYNC_NO_OBJECT)));
+  lead(more, put('D', put('v', CS_ASYNC_NO_OBJECT)));
+  merge();
+  assert_true(operations("t", LATE) == 0.375);
+  assert_true(operations("t", OTHER) == 0.25);
+  assert_true(operations("u", CS_ASYNC_NO_ACTIVITY) == 0.25);
+  assert_true(operations("v", CS_ASYNC_NO_ACTIVITY) == 0.125);
 }
 
 // E, which waits for itself by way of a Task, also leads into a circle, and to what is in none: all
@@ -276,6 +356,9 @@ int main(void) {
       cmocka_unit_test(a_task_waits_for_several),
       cmocka_unit_test(what_is_shared_is_one_object),
       cmocka_unit_test(circles_come_first),
+      cmocka_unit_test(an_operation_has_its_requests_label),
+      cmocka_unit_test(a_shared_task_is_each_requests_own),
+      cmocka_unit_test(an_operation_is_divided),
       cmocka_unit_test(a_circle_may_lead_to_more),
       cmocka_unit_test(states_are_told),
       cmocka_unit_test(work_is_bounded),

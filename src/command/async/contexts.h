@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What suspended methods work for: a box keeps the ExecutionContext that its method was suspended
+// with, and that has the label of the current Activity, which the startup hook of a recording
+// (src/agent/labels) sets there. One thread.
+#ifndef CS_ASYNC_CONTEXTS_H
+#define CS_ASYNC_CONTEXTS_H
+
+#include "async/classes.h"
+#include "base/label.h"
+
+// In place of a label's index.
+enum {
+  CS_ASYNC_NO_ACTIVITY,     // the context has no Activity, as that of a server's own methods
+  CS_ASYNC_NO_LABEL,        // it has one, but no label of this recording
+  CS_ASYNC_CONTEXT_UNREAD,  // it is not of a form that is known
+  CS_ASYNC_LABELS,          // the first label
+};
+
+struct cs_async_route {
+  uint32_t number;  // of the recording's endpoint
+  char *name;
+};
+struct cs_async_labels {
+  struct cs_label *items;  // the first CS_ASYNC_LABELS are none; `endpoint` has a route's number
+  size_t count, capacity;
+  struct cs_async_route *routes;
+  size_t route_count, route_capacity;
+};
+void cs_async_labels_free(struct cs_async_labels *labels);
+
+struct cs_async_contexts;
+// `labels` receives what is found.
+struct cs_async_contexts *cs_async_contexts_new(struct cs_remote *remote,
+                                                struct cs_async_classes *classes,
+                                                struct cs_async_labels *labels);
+void cs_async_contexts_free(struct cs_async_contexts *contexts);
+// The index of the label of the ExecutionContext at an address; 0: of none. The process is stopped.
+uint32_t cs_async_context_label(struct cs_async_contexts *contexts, uint64_t context);
+
+#endif

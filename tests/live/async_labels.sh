@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# async_labels.sh BUILD SOURCE MATERIAL: record --mode wall --async --labels of tests/apps/Awaited, a Kestrel service that counts
+# for how long the requests of each of its routes, and its jobs, await. Every sample of a route's methods has that route, also where
+# requests of two routes await one method, and whatever else is in their contexts; and each route has the share of the
+# time that the service itself has counted.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+CLRSNAP=$BUILD/bin/clrsnap
+[ -f "$BUILD/lib/ClrsnapLabels.dll" ] || skip "src/agent/labels is not built: there is no SDK of .NET 10"
+build_app Awaited
+cd "$WORK" || exit 1
+mkfifo in
+
+# said TEXT: waits until the service says it.
+said() {
+  for _ in $(seq 1200); do
+    grep -qx "$1" out && return
+    [ -e "/proc/$launcher" ] || break
+    sleep 0.05
+  done
+  cat out app.err; fail "the service does not say '$1'"
+}
+
+# The requests begin after the recording has: labels of others are not known.
+record() {
+  timeout -k 5 200 dotnet "$APP" < in > out 2> app.err &
+  launcher=$!
+  exec 3> in
+  said listening
+  PID=$(pgrep -P $launcher) || fail "the service has ended"
+  "$CLRSNAP" record --mode wall --async --labels --lines -F 20 -o r.clrsnap "$PID" > /dev/null 2> err &
+  local command=$!
+  echo begin >&3
+  said ready
+  sleep "$1"
+  echo count >&3
+  said counted
+  kill -INT $command
+  wait $command || { cat err; fail "record"; }
+  exec 3>&-
+  wait $launcher || { cat app.err; fail "the service ended with $?"; }
+}
+
+for duration in 6 30 60; do
+  record $duration
+  looks=$(sed -nE 's/.*mode async: ([0-9]+) looks? at .*/\1/p' err)
+  [ "${looks:-0}" -ge 8 ] && break
+done
+[ "${looks:-0}" -ge 8 ] || { cat err; fail "$looks looks in $duration s"; }
+! grep -q "could not be read" err || { cat err; fail "a context has a form that is not known"; }
+
+"$CLRSNAP" report --mode async --by-route --format collapsed -o by.txt r.clrsnap 2> report.err || { cat report.err; fail "report --by-route"; }
+"$CLRSNAP" report --mode async --route '/second/{id:int}' --format collapsed -o second.txt r.clrsnap 2> report.err || { cat report.err; fail "report --route"; }
+grep -q Second.GetAsync second.txt && ! grep -vq Second.GetAsync second.txt || { cat second.txt; fail "--route has something else"; }
+# Each route is named once, however many requests there were.
+"$CLRSNAP" report --route /nothing -o none.txt r.clrsnap 2> report.err && fail "a route that is not there"
+[ "$(grep -oF 'GET /left/{id:int}' report.err | wc -l)" = 1 ] || { cat report.err; fail "a route is not named once"; }
+
+cat > shares.py << 'END'
+import sys
+
+ROUTES = {"GET /first": "First.GetAsync", "GET /second/{id:int}": "Second.GetAsync", "GET /span/{id:int}": "Child.GetAsync",
+          "job": "Job.RunAsync", "GET /left/{id:int}": "Left.GetAsync", "PUT /right/{name}": "Right.GetAsync"}
+truth = {}
+for line in open("out"):
+    if line.startswith("counted "):
+        route, ms = line[len("counted "):].rsplit(" ", 1)
+        truth[route] = int(ms)
+if sys.argv[2:] == ["swapped"]:
+    truth["GET /left/{id:int}"], truth["GET /first"] = truth["GET /first"], truth["GET /left/{id:int}"]
+found = dict.fromkeys(ROUTES, 0)
+for line in open(sys.argv[1]):
+    stack, weight = line.rstrip("\n").rsplit(" ", 1)
+    for route, method in ROUTES.items():
+        if method in stack:
+            assert stack.startswith(route + ";"), f"not {route}: {stack}"
+            found[route] += int(weight)
+assert truth.keys() == found.keys(), truth
+for route, ns in found.items():
+    share, counted = ns / sum(found.values()), truth[route] / sum(truth.values())
+    print(f"{route}: {100 * share:.1f} %, the service counts {100 * counted:.1f} %")
+    assert abs(share - counted) < 0.2 * counted, f"{route} has a wrong share"
+END
+python3 shares.py by.txt || { cat err; fail "routes and shares"; }
+# The check notices a wrong share, a label that is missing, and one that is another request's.
+python3 shares.py by.txt swapped > /dev/null 2>&1 && fail "wrong shares are not noticed"
+sed 's/^job;//' by.txt > without.txt
+python3 shares.py without.txt > /dev/null 2>&1 && fail "missing labels are not noticed"
+sed 's/^GET .second[^;]*;/GET \/first;/' by.txt > other.txt
+python3 shares.py other.txt > /dev/null 2>&1 && fail "wrong labels are not noticed"
+pass "$looks looks"
