@@ -200,6 +200,9 @@ stuck() {
   grep ^deadlock stack
   until_async "$(cause Order.WaitForPaymentAsync order) > TaskCompletionSource"
   until_async '4 x .*Soa[.]Order[.]WaitForPaymentAsync'
+  # Said in the first lines, once the requests have lasted for 10 s.
+  until_async '^4 Activities [(]requests[)] began more than [0-9]+ s ago and await: Soa[.]Order[.]ConfirmAsync .* > TaskCompletionSource'
+  ! grep 'began more than' async | grep -q Health || { cat async; fail "async calls the healthy endpoint's requests old"; }
   under_load limited quotes stock
   until_async "$(cause Limited.GetAsync limited) > SemaphoreSlim.WaitAsync" \
     "$(cause Quotes.FetchAsync quotes) > Soa.Remote.CallAsync (Faults.cs:"

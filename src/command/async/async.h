@@ -24,6 +24,7 @@ struct cs_async {
   int pid;
   char version[CS_REMOTE_VERSION_BYTES];  // of the runtime; "": unknown
   char *command;
+  uint64_t taken_ns;    // when (CLOCK_REALTIME)
   uint64_t stopped_ns;  // how long the process stood still while its heap was read
   uint32_t tries;       // earlier stops without a result, because a collection was in progress
   uint64_t tried_ns;    // the total time of these stops
@@ -40,7 +41,7 @@ struct cs_async {
 struct cs_async_options {
   double limit_s;  // the process stands still for no longer
   uint32_t tries;  // stops while the collector is at work, at most; 0: hundreds
-  bool labels;     // with those of a recording in progress
+  bool contexts;   // what the operations work for is read, too
 };
 
 // NULL: `err` has the reason.

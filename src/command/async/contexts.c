@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads labels in ExecutionContexts: ExecutionContext.m_localValues is a map of the values of
+// Reads labels and Activities in ExecutionContexts: ExecutionContext.m_localValues is a map of the values of
 // AsyncLocals, of which there are forms for no, one to four, up to 16 and more values. Invariants:
 // a label or an Activity is known by its class, and classes and members are found by their names; a
 // label of another recording is none, and a map of an unknown form is not guessed at. One thread.
@@ -44,8 +44,10 @@ struct cs_async_contexts {
   struct cs_async_labels *labels;
   struct form *forms;
   size_t form_count, form_capacity;
-  struct cs_map by_class;    // forms
-  struct cs_map by_context;  // what was found in a context
+  struct cs_map by_class;  // forms
+  struct cs_async_context *found;
+  size_t found_count, found_capacity;
+  struct cs_map by_address;  // `found`
   struct cs_map by_label;    // labels, by the address of the object
   struct cs_map by_route;    // numbers of routes, by the address of the object
   uint64_t mirror;           // the last one that was asked
@@ -74,7 +76,7 @@ static const struct role_of_name {
     {"System.Diagnostics.DiagnosticSource.dll",
      "System.Diagnostics.Activity",
      ROLE_ACTIVITY,
-     {NULL}},
+     {"<StartTimeUtc>k__BackingField"}},
     {HOOK,
      "Clrsnap.Label",
      ROLE_LABEL,
@@ -119,8 +121,8 @@ static struct form make_form(struct cs_async_contexts *c, uint32_t class) {
   uint32_t bytes = form.role == ROLE_PAIRS ? PAIR_BYTES : 4;
   for (size_t i = 0; found != NULL && i < MOST_MEMBERS && found->members[i] != NULL; i++) {
     if (!cs_async_class_member(c->classes, class, found->members[i], &form.at[i]) ||
-        form.at[i] + bytes > end)
-      return (struct form){.role = ROLE_UNREAD};
+        form.at[i] + bytes > end)  // an Activity is one, whenever it began
+      return (struct form){.role = form.role == ROLE_ACTIVITY ? ROLE_ACTIVITY : ROLE_UNREAD};
     form.count++;
   }
   return form;
@@ -208,8 +210,7 @@ static uint32_t read_label(struct cs_async_contexts *c, uint64_t object, const s
   memcpy(label.trace, &words[TRACE0], sizeof label.trace);
   memcpy(label.span, &words[SPAN], sizeof label.span);
   label.endpoint = (uint64_t)number << 32 | route_of(c, route);
-  labels->items =
-      cs_grow(labels->items, labels->count, &labels->capacity, sizeof *labels->items);
+  labels->items = cs_grow(labels->items, labels->count, &labels->capacity, sizeof *labels->items);
   labels->items[labels->count] = label;
   return (uint32_t)labels->count++;
 }
@@ -225,30 +226,46 @@ static uint32_t label_of(struct cs_async_contexts *c, uint64_t object, const str
 
 // ---- Maps ----
 
+// When the Activity began, by its DateTime: 100 ns since the year 1, and the kind in two bits.
+static uint64_t beginning_of(struct cs_async_contexts *c, uint64_t activity,
+                             const struct form *form) {
+  const uint64_t kind = 3ull << 62, year_1970 = 621355968000000000;
+  uint64_t date;
+  if (form->count == 0 || !read(c, activity + form->at[0], &date, sizeof date)) return 0;
+  date &= ~kind;
+  return date > year_1970 && date < 2 * year_1970 ? (date - year_1970) * 100 : 0;
+}
+
 // Adds what a key or a value is to what the map has been found to have: a label of this recording
-// counts for more than something that cannot be read, and that for more than an Activity.
-static void add(struct cs_async_contexts *c, uint64_t object, uint32_t *found) {
+// counts for more than something that cannot be read, and that for more than an Activity. Of several
+// Activities the last one counts.
+static void add(struct cs_async_contexts *c, uint64_t object, struct cs_async_context *found) {
   if (object == 0) return;
   struct form form = form_of(c, object);
+  uint64_t began_ns = form.role == ROLE_ACTIVITY ? beginning_of(c, object, &form) : 0;
   uint32_t own = form.role == ROLE_LABEL      ? label_of(c, object, &form)
                  : form.role == ROLE_ACTIVITY ? CS_ASYNC_NO_LABEL
                  : form.role == ROLE_UNREAD   ? CS_ASYNC_CONTEXT_UNREAD
                                               : CS_ASYNC_NO_ACTIVITY;
-  if (own > *found) *found = own;
+  if (own > found->label) found->label = own;
+  if (began_ns > found->began_ns) found->began_ns = began_ns;
 }
 
-// Every word of `count` items that is a reference, `bytes` from one item to the next.
-static uint32_t add_words(struct cs_async_contexts *c, uint64_t at, uint32_t count, uint32_t bytes,
-                          uint32_t words) {
-  uint32_t found = CS_ASYNC_NO_ACTIVITY;
+static void add_unread(struct cs_async_context *found) {
+  if (found->label < CS_ASYNC_CONTEXT_UNREAD) found->label = CS_ASYNC_CONTEXT_UNREAD;
+}
+
+// The first `words` words of `count` items, which are references; `bytes` from one item to the next.
+static void add_words(struct cs_async_contexts *c, uint64_t at, uint32_t count, uint32_t bytes,
+                      uint32_t words, struct cs_async_context *found) {
   uint64_t word;
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t k = 0; k < words; k++) {
-      if (!read(c, at + (uint64_t)i * bytes + 8ull * k, &word, sizeof word))
-        return CS_ASYNC_CONTEXT_UNREAD;
-      add(c, word, &found);
+      if (read(c, at + (uint64_t)i * bytes + 8ull * k, &word, sizeof word))
+        add(c, word, found);
+      else
+        add_unread(found);
     }
-  return found;
 }
 
 // The array at the address `at`. *first: of its items.
@@ -262,20 +279,22 @@ static bool open_array(struct cs_async_contexts *c, uint64_t at, uint64_t *array
          *count <= MOST_VALUES;
 }
 
-static uint32_t read_pairs(struct cs_async_contexts *c, uint64_t map, const struct form *form) {
+static bool add_pairs(struct cs_async_contexts *c, uint64_t map, const struct form *form,
+                      struct cs_async_context *found) {
   const struct cs_layout *l = &cs_remote_world(c->remote)->layout;
   struct cs_async_class class;
   uint64_t array;
   uint32_t count;
   if (!open_array(c, map + form->at[0], &array, &count, &class) ||
       class.element_bytes != PAIR_BYTES)
-    return CS_ASYNC_CONTEXT_UNREAD;
-  return add_words(c, array + l->array.size, count, PAIR_BYTES, PAIR_BYTES / 8);
+    return false;
+  add_words(c, array + l->array.size, count, PAIR_BYTES, PAIR_BYTES / 8, found);
+  return true;
 }
 
 // Its entries have a hash as well, and where their values are, the entry's class says.
-static uint32_t read_dictionary(struct cs_async_contexts *c, uint64_t map,
-                                const struct form *form) {
+static bool add_entries(struct cs_async_contexts *c, uint64_t map, const struct form *form,
+                        struct cs_async_context *found) {
   const struct cs_layout *l = &cs_remote_world(c->remote)->layout;
   struct cs_async_class class;
   uint64_t array, entry;
@@ -283,52 +302,44 @@ static uint32_t read_dictionary(struct cs_async_contexts *c, uint64_t map,
   if (!open_array(c, map + form->at[0], &array, &count, &class) ||
       !read(c, map + form->at[1], &used, sizeof used) || used > count ||
       !read(c, class.type.id + l->objects.element, &entry, sizeof entry))
-    return CS_ASYNC_CONTEXT_UNREAD;
+    return false;
   uint32_t index = cs_async_class_find(c->classes, entry);
   if (index == CS_ASYNC_NO_CLASS || !cs_async_class_member(c->classes, index, "value", &value_at) ||
       value_at - CS_HEAP_HEADER + 8 > class.element_bytes)
-    return CS_ASYNC_CONTEXT_UNREAD;
-  return add_words(c, array + l->array.size + value_at - CS_HEAP_HEADER, used, class.element_bytes,
-                   1);
+    return false;
+  add_words(c, array + l->array.size + value_at - CS_HEAP_HEADER, used, class.element_bytes, 1,
+            found);
+  return true;
 }
 
-static uint32_t read_map(struct cs_async_contexts *c, uint64_t map) {
-  uint32_t found = CS_ASYNC_NO_ACTIVITY;
+// False: its form is not known.
+static bool add_map(struct cs_async_contexts *c, uint64_t map, struct cs_async_context *found) {
   struct form form = form_of(c, map);
-  switch (form.role) {
-    case ROLE_EMPTY:
-      return CS_ASYNC_NO_ACTIVITY;
-    case ROLE_PAIRS:
-      for (uint32_t i = 0; i < form.count; i++) {
-        uint32_t own = add_words(c, map + form.at[i], 1, PAIR_BYTES, PAIR_BYTES / 8);
-        if (own > found) found = own;
-      }
-      return found;
-    case ROLE_PAIR_ARRAY:
-      return read_pairs(c, map, &form);
-    case ROLE_DICTIONARY:
-      return read_dictionary(c, map, &form);
-    default:
-      return CS_ASYNC_CONTEXT_UNREAD;
-  }
+  if (form.role == ROLE_PAIR_ARRAY) return add_pairs(c, map, &form, found);
+  if (form.role == ROLE_DICTIONARY) return add_entries(c, map, &form, found);
+  for (uint32_t i = 0; i < form.count && form.role == ROLE_PAIRS; i++)
+    add_words(c, map + form.at[i], 1, PAIR_BYTES, PAIR_BYTES / 8, found);
+  return form.role == ROLE_PAIRS || form.role == ROLE_EMPTY;
 }
 
-static uint32_t read_context(struct cs_async_contexts *c, uint64_t context) {
-  struct form form = form_of(c, context);
-  uint64_t map;
-  if (form.role != ROLE_CONTEXT || !read(c, context + form.at[0], &map, sizeof map))
-    return CS_ASYNC_CONTEXT_UNREAD;
-  return map != 0 ? read_map(c, map) : CS_ASYNC_NO_ACTIVITY;
-}
-
-uint32_t cs_async_context_label(struct cs_async_contexts *c, uint64_t context) {
-  uint32_t found;
-  bool added;
-  if (context == 0) return CS_ASYNC_NO_ACTIVITY;
-  if (cs_map_get(&c->by_context, context, &found)) return found;
-  found = read_context(c, context);
-  (void)cs_map_put(&c->by_context, context, found, &added);
+static struct cs_async_context read_context(struct cs_async_contexts *c, uint64_t address) {
+  struct cs_async_context found = {CS_ASYNC_NO_ACTIVITY, 0};
+  struct form form = form_of(c, address);
+  uint64_t map = 0;
+  if (form.role != ROLE_CONTEXT || !read(c, address + form.at[0], &map, sizeof map) ||
+      (map != 0 && !add_map(c, map, &found)))
+    add_unread(&found);
   return found;
+}
+
+struct cs_async_context cs_async_context_read(struct cs_async_contexts *c, uint64_t address) {
+  bool added;
+  if (address == 0) return (struct cs_async_context){CS_ASYNC_NO_ACTIVITY, 0};
+  uint32_t number = cs_map_put(&c->by_address, address, (uint32_t)c->found_count, &added);
+  if (!added) return c->found[number];
+  struct cs_async_context found = read_context(c, address);
+  c->found = cs_grow(c->found, c->found_count, &c->found_capacity, sizeof *c->found);
+  return c->found[c->found_count++] = found;
 }
 
 // ---- Beginning and end ----
@@ -352,7 +363,8 @@ void cs_async_contexts_free(struct cs_async_contexts *c) {
   if (c == NULL) return;
   free(c->forms);
   cs_map_free(&c->by_class);
-  cs_map_free(&c->by_context);
+  cs_map_free(&c->by_address);
+  free(c->found);
   cs_map_free(&c->by_label);
   cs_map_free(&c->by_route);
   free(c);

@@ -28,13 +28,18 @@ struct cs_async_labels {
 };
 void cs_async_labels_free(struct cs_async_labels *labels);
 
+struct cs_async_context {
+  uint32_t label;     // its index; 0: none
+  uint64_t began_ns;  // when the Activity began (CLOCK_REALTIME); 0: unknown, or there is none
+};
+
 struct cs_async_contexts;
 // `labels` receives what is found.
 struct cs_async_contexts *cs_async_contexts_new(struct cs_remote *remote,
                                                 struct cs_async_classes *classes,
                                                 struct cs_async_labels *labels);
 void cs_async_contexts_free(struct cs_async_contexts *contexts);
-// The index of the label of the ExecutionContext at an address; 0: of none. The process is stopped.
-uint32_t cs_async_context_label(struct cs_async_contexts *contexts, uint64_t context);
+// What the ExecutionContext at an address has; 0: there is none. The process is stopped.
+struct cs_async_context cs_async_context_read(struct cs_async_contexts *contexts, uint64_t address);
 
 #endif

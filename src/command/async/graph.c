@@ -78,7 +78,8 @@ static uint32_t add_leaf(struct graph *g, uint32_t parent, const struct cs_async
 // An operation on its way down: what it works for, and which part of it goes this way.
 struct part {
   double operations;
-  uint32_t label;  // CS_ASYNC_NO_ACTIVITY: none was seen yet
+  uint32_t label;     // CS_ASYNC_NO_ACTIVITY: none was seen yet
+  uint64_t began_ns;  // its Activity; 0: unknown yet
 };
 
 static bool is_same_request(const struct cs_label *a, const struct cs_label *b) {
@@ -92,6 +93,7 @@ static bool is_same_request(const struct cs_label *a, const struct cs_label *b) 
 static void note_label(const struct graph *g, uint32_t i, struct part *part) {
   uint32_t own = g->scan->objects[i].label;
   const struct cs_label *labels = g->scan->labels.items;
+  if (part->began_ns == 0) part->began_ns = g->scan->objects[i].began_ns;
   if (part->label == CS_ASYNC_NO_ACTIVITY)
     part->label = own;
   else if (part->label >= CS_ASYNC_LABELS && own >= CS_ASYNC_LABELS &&
@@ -110,6 +112,8 @@ static void end_at(struct graph *g, uint32_t node, const struct part *part) {
     ends->items[ends->count++] = (struct cs_async_end){node, part->label, 0};
   }
   ends->items[i].operations += part->operations;
+  if (part->began_ns != 0 && part->began_ns + CS_ASYNC_OLD_NS <= g->async->taken_ns)
+    cs_async_note_old(&g->async->tree, node, part->began_ns);
 }
 
 static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth, struct part part);
@@ -203,7 +207,7 @@ static void begin(struct graph *g, uint32_t i) {
     root = add(g, root, g->namer->thread(g->namer->data), g->scan->objects[i].address);
   g->async->operations++;
   flood(g, g->reached, i);
-  walk(g, root, i, 0, (struct part){1, CS_ASYNC_NO_ACTIVITY});
+  walk(g, root, i, 0, (struct part){1, CS_ASYNC_NO_ACTIVITY, 0});
 }
 
 static uint32_t successor(const struct graph *g, uint32_t i) {

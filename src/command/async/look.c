@@ -182,17 +182,18 @@ static bool name_all(struct cs_async *async, struct cs_async_classes *classes,
 enum look { LOOKED, COLLECTING, FAILED };
 
 static enum look look_once(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
-                           bool labels, struct cs_async_classes *classes,
+                           bool contexts, struct cs_async_classes *classes,
                            struct cs_async_scan *scan, struct cs_error *err) {
   struct cs_async_heap heap = {.parts = NULL};
   enum look result = FAILED;
   uint64_t begin = cs_clock_now_ns();
+  async->taken_ns = cs_clock_read_ns(CLOCK_REALTIME);
   if (!cs_remote_stop(remote, err)) return FAILED;
   enum cs_async_heap_state state = cs_async_heap_find(remote, &heap, err);
   if (state == CS_ASYNC_HEAP_COLLECTED) result = COLLECTING;
   if (state == CS_ASYNC_HEAP_FOUND)
-    result =
-        cs_async_scan(remote, classes, &heap, begin + limit_ns, labels, scan) ? LOOKED : COLLECTING;
+    result = cs_async_scan(remote, classes, &heap, begin + limit_ns, contexts, scan) ? LOOKED
+                                                                                     : COLLECTING;
   cs_remote_go(remote);
   async->stopped_ns = cs_clock_now_ns() - begin;
   cs_async_heap_free(&heap);
@@ -208,7 +209,7 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
     cs_remote_invalidate(remote);
     struct cs_async_classes *classes = cs_async_classes_new(remote, err);
     if (classes == NULL) return false;
-    enum look result = look_once(remote, async, limit_ns, options->labels, classes, &scan, err);
+    enum look result = look_once(remote, async, limit_ns, options->contexts, classes, &scan, err);
     cs_remote_take_it_easy();
     if (result == LOOKED) {
       cs_async_scan_finish(classes, &scan);

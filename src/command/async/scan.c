@@ -345,10 +345,12 @@ static void read_own_machines(struct scanner *s) {
 static void read_contexts(struct scanner *s) {
   struct cs_async_scan *scan = s->scan;
   struct cs_async_contexts *contexts = cs_async_contexts_new(s->remote, s->classes, &scan->labels);
-  for (size_t i = 0; i < scan->count; i++)
-    scan->objects[i].label = is_late(s, i)
-                                 ? CS_ASYNC_CONTEXT_UNREAD
-                                 : cs_async_context_label(contexts, scan->objects[i].context);
+  for (size_t i = 0; i < scan->count; i++) {
+    struct cs_async_context found = {CS_ASYNC_CONTEXT_UNREAD, 0};
+    if (!is_late(s, i)) found = cs_async_context_read(contexts, scan->objects[i].context);
+    scan->objects[i].label = found.label;
+    scan->objects[i].began_ns = found.began_ns;
+  }
   cs_async_contexts_free(contexts);
 }
 
@@ -362,7 +364,7 @@ static void follow_all(struct scanner *s) {
 }
 
 bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
-                   const struct cs_async_heap *heap, uint64_t deadline_ns, bool labels,
+                   const struct cs_async_heap *heap, uint64_t deadline_ns, bool contexts,
                    struct cs_async_scan *scan) {
   static uint8_t window[WINDOW];
   *scan = (struct cs_async_scan){.bytes = heap->bytes};
@@ -376,7 +378,7 @@ bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
   for (size_t i = 0; i < heap->part_count; i++)
     if (!scan_part(&s, &heap->parts[i])) return false;
   read_own_machines(&s);
-  if (labels) read_contexts(&s);
+  if (contexts) read_contexts(&s);
   follow_all(&s);
   return true;
 }

@@ -20,11 +20,12 @@ enum cs_async_leaf {
 // A box, or a Task that has not completed.
 struct cs_async_object {
   uint64_t address, awaits, continuation;
-  uint64_t context;  // of a box: what its method was suspended with
-  uint32_t class;    // index
-  uint32_t next;     // index of the object that it awaits; CS_ASYNC_NO_OBJECT: see `end`
-  uint32_t leaf;     // class of CS_ASYNC_LEAF_OBJECT, or field of CS_ASYNC_LEAF_AWAITER
-  int32_t state;     // of a box: the state of its state machine; of another Task: its flags
+  uint64_t context;   // of a box: what its method was suspended with
+  uint64_t began_ns;  // its Activity; 0: unknown
+  uint32_t class;     // index
+  uint32_t next;      // index of the object that it awaits; CS_ASYNC_NO_OBJECT: see `end`
+  uint32_t leaf;      // class of CS_ASYNC_LEAF_OBJECT, or field of CS_ASYNC_LEAF_AWAITER
+  int32_t state;      // of a box: the state of its state machine; of another Task: its flags
   uint32_t machine;
   uint32_t label;  // index into `labels`
   uint8_t end;     // enum cs_async_leaf
@@ -56,7 +57,7 @@ struct cs_async_scan {
   bool late;                       // not all tasks were followed before the deadline
   struct cs_async_alias *aliases;  // by machine
   size_t alias_count, alias_capacity;
-  struct cs_async_labels labels;  // none: they were not asked for
+  struct cs_async_labels labels;
   size_t followed;  // number of objects, from the first one on, whose references were followed
 };
 
@@ -64,7 +65,7 @@ enum { CS_ASYNC_MOST_OBJECTS = 1 << 22 };
 
 // False: a collection is in progress, or the stop has interrupted one; the caller frees *scan.
 bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
-                   const struct cs_async_heap *heap, uint64_t deadline_ns, bool labels,
+                   const struct cs_async_heap *heap, uint64_t deadline_ns, bool contexts,
                    struct cs_async_scan *scan);
 // To be called when the process runs again: follows the remaining references, as far as that takes
 // no further memory of the process.

@@ -72,6 +72,13 @@ uint32_t cs_async_add(struct cs_async_tree *tree, uint32_t parent, uint32_t step
   return id;
 }
 
+void cs_async_note_old(struct cs_async_tree *tree, uint32_t node, uint64_t began_ns) {
+  struct cs_async_node *at = &tree->nodes[node];
+  if (at->old == 0 || began_ns < at->first_ns) at->first_ns = began_ns;
+  if (at->old == 0 || began_ns > at->last_ns) at->last_ns = began_ns;
+  at->old++;
+}
+
 void cs_async_mark_cycle(struct cs_async_tree *tree, uint32_t node) {
   for (; node != CS_ASYNC_NO_NODE; node = tree->nodes[node].parent) tree->nodes[node].cycle = true;
 }
@@ -135,6 +142,71 @@ static void print_step(FILE *out, const struct cs_async_tree *tree,
   if (step->note[0] != '\0') cs_print(out, " [%s]", step->note);
   if (node->same && node->count > 1) cs_print(out, " [one and the same]");
 }
+
+// ---- What has lasted for long ----
+
+enum { MOST_OLD_LINES = 3 };
+
+static int by_age(const void *a, const void *b) {
+  const struct cs_async_node *x = &sorted->nodes[*(const uint32_t *)a];
+  const struct cs_async_node *y = &sorted->nodes[*(const uint32_t *)b];
+  if (x->old != y->old) return x->old > y->old ? -1 : 1;
+  return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
+}
+
+static bool is_own(const struct cs_async_step *step) {
+  const char *file = cs_file_of(step->module);
+  return file[0] != '\0' && strncmp(file, "System.", 7) != 0 &&
+         strncmp(file, "Microsoft.", 10) != 0;
+}
+
+// The steps down to a node, without those of frameworks above the first one of the program's own.
+static void print_path(FILE *out, const struct cs_async_tree *tree, uint32_t node) {
+  enum { MOST = 512 };
+  uint32_t path[MOST], depth = 0, first = 0;
+  for (uint32_t n = node; n != 0 && depth < MOST; n = tree->nodes[n].parent) path[depth++] = n;
+  for (uint32_t i = 0; i < depth; i++)
+    if (is_own(&tree->steps[tree->nodes[path[i]].step])) first = i;
+  if (first == 0) first = depth - 1;
+  for (uint32_t i = first + 1; i-- > 0;) {
+    if (first - i == FIRST_STEPS && i > LAST_STEPS) {
+      cs_print(out, " > [%" PRIu32 " steps more]", i - LAST_STEPS + 1);
+      i = LAST_STEPS;
+      continue;
+    }
+    if (i < first) cs_print(out, " > ");
+    print_step(out, tree, &tree->nodes[path[i]]);
+  }
+  cs_print(out, "\n");
+}
+
+static uint32_t root_of(const struct cs_async_tree *tree, uint32_t node) {
+  while (tree->nodes[node].parent != 0) node = tree->nodes[node].parent;
+  return node;
+}
+
+void cs_async_print_old(FILE *out, const struct cs_async_tree *tree, const char *text,
+                        uint64_t now_ns) {
+  uint32_t *old = cs_allocate((tree->count + 1) * sizeof *old);
+  size_t count = 0;
+  for (uint32_t n = 1; n < tree->count; n++)
+    if (tree->nodes[n].old > 0 && cs_async_has(tree, root_of(tree, n), text)) old[count++] = n;
+  sorted = tree;
+  cs_sort(old, count, sizeof *old, by_age);
+  for (size_t i = 0; i < count && i < MOST_OLD_LINES; i++) {
+    const struct cs_async_node *node = &tree->nodes[old[i]];
+    cs_print(out, "%" PRIu64 " %s began more than %" PRIu64 " s ago and %s: ", node->old,
+             node->old == 1 ? "Activity (request)" : "Activities (requests)",
+             (now_ns - node->last_ns) / 1000000000u, node->old == 1 ? "awaits" : "await");
+    print_path(out, tree, old[i]);
+  }
+  if (count > MOST_OLD_LINES)
+    cs_print(out, "(and what others await that began more than 10 s ago, in %zu places more)\n",
+             count - MOST_OLD_LINES);
+  free(old);
+}
+
+// ---- All operations ----
 
 // The next step of a chain; NULL: it forks or ends.
 static const struct cs_async_node *only_child(const struct cs_async_tree *tree,

@@ -31,7 +31,8 @@ static const struct cs_option table[] = {
      ASYNC(take.limit_s), .least = 0.001, .most = MOST_LIMIT_S},
     {0}};
 static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
-static const struct options defaults = {.take.limit_s = DEFAULT_LIMIT_S, .filter = ""};
+static const struct options defaults = {.take = {.limit_s = DEFAULT_LIMIT_S, .contexts = true},
+                                        .filter = ""};
 
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
   struct options *o = options;
@@ -65,7 +66,7 @@ static void print_head(const struct cs_async *a) {
   if (a->tries > 0)
     cs_print(stdout, "(and %.1f ms before that, in %u tries: a collection was moving objects)\n",
              (double)a->tried_ns / 1e6, a->tries);
-  cs_print(stdout, "%s suspended async %s in %s %s\n\n", grouped(a->suspended, count),
+  cs_print(stdout, "%s suspended async %s in %s %s\n", grouped(a->suspended, count),
            cs_plural(a->suspended, "method", "methods"), grouped(a->operations, chains),
            cs_plural(a->operations, "operation", "operations"));
 }
@@ -94,6 +95,8 @@ static void print_lacks(const struct cs_async *a) {
 
 static void print_text(const struct cs_async *a, const struct options *o) {
   print_head(a);
+  cs_async_print_old(stdout, &a->tree, o->filter, a->taken_ns);
+  cs_print(stdout, "\n");
   uint32_t groups_printed = cs_async_print(stdout, &a->tree, o->filter);
   if (groups_printed == 0 && o->filter[0] != '\0')
     cs_print(stdout, "No operation has '%s' in it.\n", o->filter);
@@ -133,6 +136,10 @@ static void put_node(struct put *put, uint32_t node, uint32_t parent, uint32_t d
   }
   if (at->same && at->count > 1) cs_json_bool(j, "one_object", true);
   if (at->cycle) cs_json_bool(j, "cycle", true);
+  if (at->old > 0) {
+    cs_json_uint(j, "old", at->old);
+    cs_json_uint(j, "oldest_began_ns", at->first_ns);
+  }
   cs_json_close(j, "}");
   for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
     put_node(put, c, number, depth + 1);

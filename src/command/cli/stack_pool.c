@@ -49,6 +49,10 @@ void cs_stack_print_pool(const struct cs_outside_pool *pool) {
   if (pool->wait_count > PLACES)
     cs_print(stdout, "  and at %" PRIu32 " more %s\n", pool->wait_count - PLACES,
              cs_plural(pool->wait_count - PLACES, "place", "places"));
+  if (pool->now.state == CS_POOL_KNOWN && pool->now.queued == 0 && workers == pool->idle)
+    cs_print(stdout,
+             "No worker has an item. What suspended operations await is on no stack: see "
+             "clrsnap async.\n");
 }
 
 void cs_stack_put_pool(struct cs_json_writer *j, const struct cs_outside_pool *pool) {

@@ -262,7 +262,7 @@ static uint64_t random_below(uint64_t limit) {
 static bool look(struct looker *l, struct cs_remote *remote, uint64_t covered_ns,
                  uint64_t *stopped_ns) {
   const struct cs_async_options options = {
-      .limit_s = stop_limit_s, .tries = TRIES, .labels = l->ask.labels};
+      .limit_s = stop_limit_s, .tries = TRIES, .contexts = l->ask.labels};
   struct cs_error err = {""};
   uint64_t at_ns = cs_clock_now_ns();
   struct cs_async *async = cs_async_look(remote, l->pid, &options, &err);

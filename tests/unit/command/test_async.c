@@ -40,7 +40,10 @@ static void lead(uint32_t to, uint32_t from) {
 
 static uint32_t name_it(void *data, const struct cs_async_object *object, const char *note) {
   char name[2] = {(char)object->class, '\0'};
-  return cs_async_step(data, &(struct cs_async_step){.name = name, .note = note});
+  const char *module = object->class == 'F'   ? "/fw/System.F.dll"
+                       : object->class <= 'Z' ? "/own.dll"
+                                              : "";
+  return cs_async_step(data, &(struct cs_async_step){.name = name, .note = note, .module = module});
 }
 static uint32_t name_task(void *data, const struct cs_async_object *object) {
   return name_it(data, object, "");
@@ -58,14 +61,17 @@ static bool is_method(void *data, const struct cs_async_object *object) {
 }
 
 static struct cs_async async;
-static void merge(void) {
+static void merge_at(uint64_t now_ns) {
   const struct cs_async_namer namer = {name_it,     name_task, name_leaf,
                                        name_thread, is_method, &async.tree};
   cs_async_tree_free(&async.tree);
   free(async.ends.items);
   cs_map_free(&async.ends.by_place);
-  async = (struct cs_async){.pid = 1};
+  async = (struct cs_async){.pid = 1, .taken_ns = now_ns};
   cs_async_merge(&scan, &namer, &async);
+}
+static void merge(void) {
+  merge_at(0);
 }
 
 static void expect(const char *filter, const char *wanted) {
@@ -226,6 +232,34 @@ static void an_operation_is_divided(void **state) {
   assert_true(operations("v", CS_ASYNC_NO_ACTIVITY) == 0.125);
 }
 
+// Those come first of which most have lasted for long, each with its program's own methods; a chain
+// has its outermost Activity's time.
+static void what_is_old_is_said(void **state) {
+  (void)state;
+  const uint64_t now = 1000 * (uint64_t)CS_ASYNC_OLD_NS, second = 1000000000;
+  begin();
+  for (uint32_t i = 0; i < 4; i++) {
+    uint32_t inner = put('Q', put(i < 3 ? 't' : 'u', CS_ASYNC_NO_OBJECT));
+    objects[inner].began_ns = now;
+    uint32_t own = put('P', inner);
+    objects[own].began_ns = now - (20 + i) * second;
+    (void)put('F', own);  // a framework's
+  }
+  objects[put('Y', put('t', CS_ASYNC_NO_OBJECT))].began_ns = now - 9 * second;
+  merge_at(now);
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  cs_async_print_old(out, &async.tree, "", now);
+  cs_async_print_old(out, &async.tree, "Y", now);
+  assert_int_equal(fclose(out), 0);
+  assert_string_equal(text,
+                      "3 Activities (requests) began more than 20 s ago and await: P > Q > t\n"
+                      "1 Activity (request) began more than 23 s ago and awaits: P > Q > u\n");
+  free(text);
+}
+
 // E, which waits for itself by way of a Task, also leads into a circle, and to what is in none: all
 // that is one operation, wherever on the heap it begins.
 static void a_circle_may_lead_to_more(void **state) {
@@ -359,6 +393,7 @@ int main(void) {
       cmocka_unit_test(an_operation_has_its_requests_label),
       cmocka_unit_test(a_shared_task_is_each_requests_own),
       cmocka_unit_test(an_operation_is_divided),
+      cmocka_unit_test(what_is_old_is_said),
       cmocka_unit_test(a_circle_may_lead_to_more),
       cmocka_unit_test(states_are_told),
       cmocka_unit_test(work_is_bounded),
