@@ -16,11 +16,11 @@
 #include "unwind/sites.h"
 
 // Where everything is in the made-up process.
-#define IMAGE_BASE ((uint64_t)0x7F0000000000)
-#define STACK_LO 0x7E0000000000ull
-#define STACK_HI 0x7E0001000000ull
-#define CFA ((uint64_t)0x7E0000800000)
-#define RETURN_IP 0x123456789AB0ull
+#define IMAGE_BASE ((uint64_t)0xFFFF00000000)
+#define STACK_LO 0xFFFFF0000000ull
+#define STACK_HI 0xFFFFF1000000ull
+#define CFA ((uint64_t)0xFFFFF0800000)
+#define RETURN_IP 0xF23456789AB0ull
 #define FAR_BELOW ((uint64_t)0x40000)  // an sp that has gone somewhere below the frame (localloc)
 enum { MAX_REPORTS = 40 };
 

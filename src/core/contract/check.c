@@ -216,7 +216,7 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
                        os_id, os_tid);
     return CS_CHECK_FAILED;
   }
-  if (frame != FRAME_TOP && (frame == 0 || frame % 8 != 0 || frame >> 47 != 0)) {
+  if (frame != FRAME_TOP && (frame == 0 || frame % 8 != 0 || frame >> CS_ADDRESS_BITS != 0)) {
     (void)cs_error_set(err, "self-check failed: a thread's chain of frames starts at 0x%llx",
                        (unsigned long long)frame);
     return CS_CHECK_FAILED;

@@ -18,7 +18,8 @@ static bool by_proc_mem(uint64_t addr, void *dst, size_t len) {
 }
 
 bool cs_guarded_read(uint64_t addr, void *dst, size_t len) {
-  if (addr == 0 || addr >> 47 != 0 || len > (UINT64_C(1) << 47) - addr) return false;
+  if (addr == 0 || addr >> CS_ADDRESS_BITS != 0 || len > (UINT64_C(1) << CS_ADDRESS_BITS) - addr)
+    return false;
   struct iovec local = {dst, len};
   struct iovec remote = {(void *)(uintptr_t)addr, len};
   ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);

@@ -3,8 +3,8 @@
 // cache line. Signal-safe: cs_sites_find, cs_sites_add, cs_rule_apply. Readers and writers are
 // handlers, and wait-free: a half-written entry counts as a miss.
 //
-// A word of the cache has a tag (34 bits of the return address) and a site (30 bits), so it is read
-// and written as a whole. The other 13 bits of the address select the line of the table. Both come
+// A word of the cache has a tag (34 bits of the return address; here and below, of x86-64's addresses
+// of 47 bits) and a site (30 bits), so it is read and written as a whole. The other 13 bits of the address select the line of the table. Both come
 // from a multiplication that loses no bits, so tag and line together identify the address. The site
 // contains the CFA, which the look-up of the next frame depends on; the rest is in an interned
 // rule, which is read beside that look-up, not before it. Only return addresses are cached: where a
@@ -57,16 +57,17 @@ struct cs_sites {
 //   bit  46    the CFA is relative to the frame pointer, else to sp
 //   bits 34-45 the rule's number
 //   bits 0-33  the tag
+// Where addresses have 48 bits, there is no bit 49, and what is below has moved up by one.
 typedef uint64_t cs_site;
 enum {
-  CS_SITE_IP_BITS = 47,
-  CS_SITE_TAG_BITS = 34,
-  CS_SITE_RULE_AT = 34,
-  CS_SITE_KIND_AT = 47,
+  CS_SITE_IP_BITS = CS_ADDRESS_BITS,
+  CS_SITE_TAG_BITS = CS_ADDRESS_BITS - 13,
+  CS_SITE_RULE_AT = CS_SITE_TAG_BITS,
+  CS_SITE_KIND_AT = CS_ADDRESS_BITS,
   CS_SITE_CFA_AT = 50,
 };
-#define CS_SITE_BY_FP (1ull << 46)
-#define CS_SITE_CHAINED (1ull << 49)
+#define CS_SITE_BY_FP (1ull << (CS_SITE_RULE_AT + 12))
+#define CS_SITE_CHAINED (CS_ADDRESS_BITS == 47 ? 1ull << 49 : 0)
 #define CS_SITE_KIND_BITS (3ull << CS_SITE_KIND_AT)
 #define CS_SITE_KIND(site) ((enum cs_code_kind)((site) >> CS_SITE_KIND_AT & 3))
 #define CS_SITE_RULE(site) ((site) >> CS_SITE_RULE_AT & (CS_SITE_RULES - 1))
@@ -74,13 +75,13 @@ enum {
 #define CS_SITE_IS_BASE(site) ((site) >> CS_SITE_CFA_AT == 0)
 
 // An odd number times 2^17, from the digits of the golden ratio: the product's upper 47 bits are a
-// one-to-one mix of a 47-bit address.
+// one-to-one mix of an address.
 #define CS_SITE_MIX (0x9E3779B97F4B5ull << (64 - CS_SITE_IP_BITS))
 #define CS_SITE_HASH(ip) ((ip)*CS_SITE_MIX)
 // The place at which an address is first looked for and written; the rest of its line comes next.
 // The three bits that select the word in the line are part of the tag, too.
 #define CS_SITE_PLACE(hash) ((hash) >> 48)
-#define CS_SITE_TAG(hash) ((hash) >> 17 & ((1ull << CS_SITE_TAG_BITS) - 1))
+#define CS_SITE_TAG(hash) ((hash) >> (64 - CS_SITE_IP_BITS) & ((1ull << CS_SITE_TAG_BITS) - 1))
 _Static_assert(CS_CODE_JIT == 1 && CS_CODE_R2R == 2 && CS_CODE_NATIVE == 3, "two bits");
 _Static_assert(CS_SITE_WORDS == 1 << 16 && CS_SITE_WAYS == 8, "the hash's bits");
 
@@ -93,9 +94,9 @@ CS_ISLAND static inline bool cs_sites_are_for(const struct cs_sites *sites,
 }
 CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t hash);
 CS_ISLAND static inline bool cs_site_has_tag(cs_site site, uint64_t hash) {
-  return ((site ^ hash >> 17) << (64 - CS_SITE_TAG_BITS)) == 0;
+  return ((site ^ hash >> (64 - CS_SITE_IP_BITS)) << (64 - CS_SITE_TAG_BITS)) == 0;
 }
-// Returns the site of a return address of at most 47 bits (all of user space), or 0.
+// Returns the site of a return address of at most CS_SITE_IP_BITS (all of user space), or 0.
 CS_ISLAND static inline cs_site cs_sites_find(const struct cs_sites *sites, uint64_t ip) {
   uint64_t hash = CS_SITE_HASH(ip);
   cs_site site = cs_load_acquire(&sites->words[CS_SITE_PLACE(hash)]);

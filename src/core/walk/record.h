@@ -45,9 +45,9 @@ CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames);
 // Like cs_walk_run, without the registers that no site uses: half the work.
 CS_ISLAND uint32_t cs_walk_run_plain(struct cs_walk *walk, struct cs_record *out, uint32_t room);
 
-// The same with one word per frame instead of a record: the ip, which has 47 bits in user space,
+// The same with one word per frame instead of a record: the ip, which has CS_ADDRESS_BITS,
 // and what the walk knew of the frame.
-enum { CS_FRAME_WORD_KIND_AT = 47 };
+enum { CS_FRAME_WORD_KIND_AT = CS_ADDRESS_BITS };
 #define CS_FRAME_WORD_EXACT (1ull << 63)  // interrupted at the ip; else a return address
 #define CS_FRAME_WORD_IP(word) ((word) & ((1ull << CS_FRAME_WORD_KIND_AT) - 1))
 #define CS_FRAME_WORD(ip, kind, exact)                                \

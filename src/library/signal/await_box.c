@@ -29,7 +29,7 @@ enum {
   FIRST_ADDRESS = 0x10000,
   CANONICAL_IS_ELSEWHERE = 1,  // lowest bit of EEClassOrCanonMT: it is a MethodTable
 };
-#define LAST_ADDRESS (1ull << 47)
+#define LAST_ADDRESS (1ull << CS_ADDRESS_BITS)
 
 // ---- The tables ----
 

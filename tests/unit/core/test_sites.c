@@ -23,10 +23,10 @@ static uint64_t random_word(void) {
 // The rule of an address, derived from the address alone.
 static struct cs_cfi_rule rule_of(uint64_t ip) {
   uint64_t h = ip * 0x2545F4914F6CDD1Dull;
-  struct cs_cfi_rule rule = {.cfa_how = CS_CFA_REG, .cfa_reg = h & 1 ? CS_RBP : CS_RSP};
+  struct cs_cfi_rule rule = {.cfa_how = CS_CFA_REG, .cfa_reg = h & 1 ? CS_FP : CS_SP};
   int32_t saved = 1;
   for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
-    if (!(h >> (8 + i) & 1)) continue;
+    if (i == CS_CFI_RA || !(h >> (8 + i % 6) & 1)) continue;
     rule.slot[i].how = CS_CFI_AT_CFA;
     rule.slot[i].off = -8 * ++saved;
   }
@@ -45,7 +45,7 @@ static void check(uint64_t ip, cs_site site) {
   const struct cs_site_rule *saved = &sites.rules[CS_SITE_RULE(site)];
   assert_int_equal(CS_SITE_KIND(site), kind_of(ip));
   assert_int_equal(CS_SITE_CFA(site), rule.cfa_off);
-  assert_int_equal((site & CS_SITE_BY_FP) != 0, rule.cfa_reg == CS_RBP);
+  assert_int_equal((site & CS_SITE_BY_FP) != 0, rule.cfa_reg == CS_FP);
   for (unsigned i = 0; i < CS_SITE_SAVED; i++)
     assert_int_equal(saved->saved[i] * 8, rule.slot[i].off);
 }
@@ -59,7 +59,7 @@ static void put(uint64_t ip) {
 // space.
 static uint64_t address(unsigned i) {
   uint64_t r = random_word();
-  return i % 2 == 0 ? 0x7F1234000000 + r % (1 << 22) * 8 : (r >> 17 & ~7ull);
+  return i % 2 == 0 ? 0x7F1234000000 + r % (1 << 22) * 8 : (r >> (64 - CS_SITE_IP_BITS) & ~7ull);
 }
 
 static void finds_what_was_put_and_nothing_else(void **state) {
@@ -110,23 +110,23 @@ static void refuses_what_it_cannot_say(void **state) {
   (void)state;
   const struct cs_cfi_rule good = {
       .cfa_how = CS_CFA_REG,
-      .cfa_reg = CS_RSP,
+      .cfa_reg = CS_SP,
       .cfa_off = 64,
-      .slot = {[CS_CFI_RBX] = {.how = CS_CFI_AT_CFA, .off = -16},
+      .slot = {[0] = {.how = CS_CFI_AT_CFA, .off = -16},
                [CS_CFI_RA] = {.how = CS_CFI_AT_CFA, .off = -8}},
   };
   struct cs_cfi_rule rule;
   cs_sites_forget(&sites);
   rule = good, rule.cfa_how = CS_CFA_DEREF, refuse(1, rule);
-  rule = good, rule.cfa_reg = CS_RBX, refuse(2, rule);
+  rule = good, rule.cfa_reg = cs_slot_register[0], refuse(2, rule);
   rule = good, rule.cfa_off = 60, refuse(3, rule);
   rule = good, rule.cfa_off = 8 << 14, refuse(4, rule);
   rule = good, rule.signal_frame = 1, refuse(5, rule);
-  rule = good, rule.slot[CS_CFI_R12].how = CS_CFI_IN_REG, refuse(6, rule);
-  rule = good, rule.slot[CS_CFI_RBX].off = -12, refuse(7, rule);
-  rule = good, rule.slot[CS_CFI_RBX].off = 8, refuse(8, rule);
-  rule = good, rule.slot[CS_CFI_RBX].off = -72, refuse(9, rule);  // below the frame's sp
-  rule = good, rule.slot[CS_CFI_RA].off = -16, refuse(10, rule);
+  rule = good, rule.slot[2].how = CS_CFI_IN_REG, refuse(6, rule);
+  rule = good, rule.slot[0].off = -12, refuse(7, rule);
+  rule = good, rule.slot[0].off = 8, refuse(8, rule);
+  rule = good, rule.slot[0].off = -72, refuse(9, rule);  // below the frame's sp
+  if (CS_SITE_RA != 0) rule = good, rule.slot[CS_CFI_RA].off = -16, refuse(10, rule);
   assert_int_not_equal(cs_sites_add(&sites, 11, &good, CS_CODE_NATIVE), 0);
   rule = good, rule.slot[CS_CFI_RA].how = CS_CFI_UNDEFINED;
   assert_true(CS_SITE_IS_BASE(cs_sites_add(&sites, 12, &rule, CS_CODE_NATIVE)));

@@ -24,6 +24,7 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
   return x0;
 }
 enum {
+  CS_ADDRESS_BITS = 48,        // of an address of a process, unless it asks for higher ones
   CS_SYSCALL_BYTES = 4,        // of the instruction
   CS_SYS_CLOCK_GETTIME = 113,  // without <sys/syscall.h>
 };

@@ -20,6 +20,7 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
   return ret;
 }
 enum {
+  CS_ADDRESS_BITS = 47,        // of an address of a process
   CS_SYSCALL_BYTES = 2,        // of the instruction
   CS_SYS_CLOCK_GETTIME = 228,  // without <sys/syscall.h>
 };
