@@ -141,14 +141,16 @@ static void large_frames_and_pairs_that_follow(void **state) {
 
 static void leaves_and_lost_return_addresses(void **state) {
   (void)state;
-  static const uint8_t leaf[] = {0x02, 0xE4}, any[] = {0xE7, 0x1E, 0x02, 0x04, 0xE4},
-                       pair[] = {0xD6, 0x01, 0x02, 0xE4};
+  static const uint8_t leaf[] = {0x02, 0xE4}, large[] = {0xC5, 0x01, 0xE4},
+                       any[] = {0xE7, 0x1E, 0x02, 0x04, 0xE4}, pair[] = {0xD6, 0x01, 0x02, 0xE4};
   struct cs_regs regs;
   full(20, 0, NULL, 0, leaf, sizeof leaf);  // sub sp, 32
   expect(0, true, 0, 0, 0);
   expect(5, true, 32, 0, 0);
   // A call has overwritten lr, and it is saved nowhere.
   assert_int_equal(unwind(5, false, 32, 0, ALL, &regs), CS_STOP_BAD_UNWIND);
+  full(20, 0, NULL, 0, large, sizeof large);  // sub sp, 0x5010
+  expect(5, true, 0x5010, 0, 0);
   full(20, 0, NULL, 0, any, sizeof any);  // sub sp, 64; save_any_reg: lr at 16
   saved(CS_LR, 64 - 16);
   expect(5, false, 64, 0, BIT(CS_LR));
