@@ -12,7 +12,7 @@ mkfifo "$WORK/pipe"
 
 # await_ready PATTERN...: PID is the process whose command line has the pattern, and which has printed "ready".
 await_ready() {
-  for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done
+  for _ in $(seq 600); do grep -qs ready "$WORK/said" && break; sleep 0.1; done
   PID=$(pgrep -f "^dotnet $APP asleep $WORK/pipe") && grep -q ready "$WORK/said" ||
     { cat "$WORK/said"; fail "the program does not start"; }
   "$SOURCE/tests/live/sleepers.py" session "$PID" > "$WORK/session" 2>&1 &
@@ -39,6 +39,7 @@ wait $CHILD
 [ $? = 42 ] || { cat "$WORK/said" "$WORK/summary"; fail "the recorded program has not ended as it should"; }
 check "from the program's start" whole
 
+rm "$WORK/said" "$WORK/session"
 timeout 150 dotnet "$APP" asleep "$WORK/pipe" > "$WORK/said" 2>&1 &
 CHILD=$!
 await_ready

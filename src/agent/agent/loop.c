@@ -317,6 +317,7 @@ static bool record(struct cs_error *err) {
 // Returns whether all handlers have ended.
 static bool end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
+  cs_rests_end();
   cs_asks_count_unanswered(cs_clock_now_ns());
   cs_events_end_waits();
   cs_threads_stop();

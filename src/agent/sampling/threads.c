@@ -21,6 +21,7 @@ static struct cs_agent_thread *living, *dead;
 static bool some_walked;  // some of the dead have dead_at STILL_WALKED
 static uint32_t last_id;
 static uint64_t unsampled_ends_ns;
+static uint32_t changes;  // threads added to the living, or removed
 
 // ---- The list ----
 
@@ -37,8 +38,10 @@ struct cs_agent_thread **cs_threads_living(void) {
 }
 
 struct cs_agent_thread *cs_threads_add(struct cs_thread *entry) {
-  struct cs_agent_thread *t = calloc(1, sizeof *t);
+  struct cs_agent_thread *t = aligned_alloc(_Alignof(struct cs_agent_thread), sizeof *t);
   if (t == NULL) return NULL;
+  memset(t, 0, sizeof *t);
+  changes++;
   t->thread = entry;
   t->clr_thread = entry->clr_thread;
   t->id = ++last_id;
@@ -50,6 +53,7 @@ struct cs_agent_thread *cs_threads_add(struct cs_thread *entry) {
 
 void cs_threads_remove(struct cs_agent_thread **link) {
   struct cs_agent_thread *t = *link;
+  changes++;
   cs_store_release(&t->thread->agent, NULL);
   t->thread = NULL;
   *link = t->next;
@@ -67,7 +71,7 @@ void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data),
   cs_threads_unlock();
 }
 
-bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *t) {
+bool cs_pinned_keep(struct cs_pinned_list *list, const struct cs_pinned *pinned) {
   if (list->count == list->capacity) {
     size_t capacity = list->capacity != 0 ? list->capacity * 2 : 64;
     struct cs_pinned *larger = realloc(list->at, capacity * sizeof *larger);
@@ -75,9 +79,47 @@ bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *t) {
     list->at = larger;
     list->capacity = capacity;
   }
-  if (cs_thread_pin(t->thread, t->clr_thread))
-    list->at[list->count++] = (struct cs_pinned){t, t->thread};
+  list->at[list->count++] = *pinned;
   return true;
+}
+
+bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *t) {
+  struct cs_pinned pinned = {t, t->thread};
+  if (!cs_thread_pin(t->thread, t->clr_thread) || cs_pinned_keep(list, &pinned)) return true;
+  cs_thread_unpin(t->thread);
+  return false;
+}
+
+static bool list_living(struct cs_thread_list *list) {
+  list->count = 0;
+  for (struct cs_agent_thread *t = living; t != NULL; t = t->next) {
+    if (t->clr_thread == 0) continue;
+    if (list->count == list->capacity) {
+      size_t capacity = list->capacity != 0 ? list->capacity * 2 : 64;
+      struct cs_agent_thread **larger = realloc(list->at, capacity * sizeof *larger);
+      if (larger == NULL) return false;
+      list->at = larger;
+      list->capacity = capacity;
+    }
+    list->at[list->count++] = t;
+  }
+  list->changes = changes;
+  return true;
+}
+
+bool cs_threads_list(struct cs_thread_list *list) {
+  cs_threads_lock();
+  bool all = (list->at != NULL && list->changes == changes) || list_living(list);
+  cs_threads_unlock();
+  return all;
+}
+
+bool cs_threads_pin(struct cs_agent_thread *listed, struct cs_pinned *out) {
+  cs_threads_lock();
+  *out = (struct cs_pinned){listed, listed->thread};
+  bool pinned = out->thread != NULL && cs_thread_pin(out->thread, listed->clr_thread);
+  cs_threads_unlock();
+  return pinned;
 }
 
 bool cs_pinned_find(uint32_t tid, struct cs_pinned *out) {

@@ -31,11 +31,20 @@ struct cs_lock_wait {
 // One for each thread. Samples refer to it by its address, so it is freed only when the last sample
 // that does has been read. Fields are accessed with the list's lock held, except where stated.
 struct cs_agent_thread {
+  // What a look at a thread that has not run needs: one line of a cache. All but the first: the agent's
+  // thread only, without the lock.
+  _Alignas(64) uint32_t tid;  // 0: not assigned to an OS thread yet
+  bool repeatable;            // its last sample on the wire is of mode wall, and still describes it
+  uint32_t rests;             // weight.c: looks that have found it so, and were not sent yet
+  uint64_t rested_cpu_ns;     // weight.c: its CPU clock then
+  uint64_t rested_to_ns;      // weight.c: it has not run up to then, as far as that clock says,
+  uint64_t proven_ns;         // weight.c: and certainly not up to then; 0: not known
+  uint64_t written_to;        // wall.c: the end of its last sample that the agent's thread wrote
+
   struct cs_agent_thread *next;
   struct cs_thread *thread;  // its entry in the registry; NULL once it has ended
   uint64_t clr_thread;       // 0: a native thread. Constant
   uint32_t id;               // in the recording, never reused. Constant
-  uint32_t tid;              // 0: not assigned to an OS thread yet
   uint64_t dead_at;  // once it has ended: all of its samples lie before this position of the ring
 
   // Its name.
@@ -72,10 +81,8 @@ struct cs_agent_thread {
   uint64_t represented_ns;  // engine_clock.c: the CPU time that its samples stand for
   uint64_t owed_look_ns;    // engine_clock.c: of that, what no sample has been asked for yet
   uint64_t unequipped_ns;   // equip.c: its CPU clock at the last look; 0: not looked at yet
-  uint64_t written_to;      // wall.c: the end of its last sample that the agent's thread wrote
   uint64_t slept_runs;      // wall.c: its run count when that sample was taken
   struct cs_shown_walks shown;
-  bool repeatable;           // that sample is its last one on the wire, and still describes it
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
   bool weighed;              // weight.c: there has been such a sample
   uint64_t ended_ns;         // when it was removed from the list
@@ -118,11 +125,24 @@ struct cs_pinned_list {
 };
 // With the lock held; a thread that is ending is left out. False: no memory.
 bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *thread);
+// Without the lock: one that is pinned already.
+bool cs_pinned_keep(struct cs_pinned_list *list, const struct cs_pinned *pinned);
 // Pins the sampled thread that has this tid. False: there is none, and `out->thread` is NULL.
 bool cs_pinned_find(uint32_t tid, struct cs_pinned *out);
 // The id in the recording of the thread that has this tid; 0: it is not sampled.
 uint32_t cs_threads_id_of(uint64_t tid);
 void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unpinned
+
+// The living managed threads, unpinned: for the agent's thread, which alone frees them. Brings the list
+// up to date. False: no memory for all of them.
+struct cs_thread_list {
+  struct cs_agent_thread **at;
+  size_t count, capacity;
+  uint32_t changes;  // of the threads, when it was made
+};
+bool cs_threads_list(struct cs_thread_list *list);
+// Pins one of them. False: it has ended.
+bool cs_threads_pin(struct cs_agent_thread *listed, struct cs_pinned *out);
 
 // ---- Names; the agent's thread ----
 // Sends the thread's record if the wire does not have the current one. False: no room.

@@ -11,35 +11,25 @@
 // none of them ends meanwhile. The agent's thread only. Signal-safe: no.
 #include "sampling/wall.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "sampling/ask.h"
 #include "sampling/event_names.h"
 #include "sampling/shown_regs.h"
 #include "sampling/weight.h"
 
-enum { TRIES = 3 };
+enum { TRIES = 3, AHEAD = 16 };
 
 enum { NOT_SUSPENDED = -1 };
 
+#define NO_MEMORY "no memory for the list of threads: not all are sampled"
+
+static struct cs_thread_list all;
 static struct cs_pinned_list due;
 static int suspended_for = NOT_SUSPENDED;  // atomic; COR_PRF_SUSPEND_REASON
-
-struct tick {
-  uint64_t now;
-  uint32_t part, parts;
-};
-
-static bool collect(struct cs_agent_thread *t, void *data) {
-  const struct tick *tick = data;
-  if (t->clr_thread == 0 || t->tid == 0 || t->id % tick->parts != tick->part) return true;
-  cs_weight_note_put_off(t, tick->now);
-  if ((cs_load_acquire(&t->thread->asked) & CS_ASKED_WALL) != 0) return true;
-  if (cs_pinned_add(&due, t)) return true;
-  cs_log_important("no memory for the list of threads: not all are sampled");
-  return false;
-}
 
 // ---- One thread ----
 
@@ -143,32 +133,52 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
 
 // ---- A tick ----
 
-// Does its last sample describe it still? Then that is sent again.
+// Does its last sample describe it still?
 static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
-  return d->agent->repeatable && cs_load_acquire(&d->thread->sampling) != 0 &&
-         !(d->agent->shown.wanting && cs_shown_regs_may_ask(d)) &&
-         cs_asleep_stays(d->thread, d->agent->slept_runs) && cs_weight_repeat(d->agent, now);
+  return cs_load_acquire(&d->thread->sampling) != 0 &&
+         !(d->agent->shown.wanting && cs_shown_regs_may_ask(d)) && cs_rests_for_certain(d, now);
 }
 
 // False: the thread is to be looked at again.
-static bool sample(const struct cs_pinned *d, bool last, uint64_t now) {
-  enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : walk_asleep(d, NULL, NULL);
+static bool sample(const struct cs_pinned *d, bool last) {
+  enum cs_asleep_answer answer = walk_asleep(d, NULL, NULL);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
   if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(d->thread);
-  if (answer != CS_ASLEEP_YES) ask(d, now);
+  if (answer != CS_ASLEEP_YES) ask(d, cs_clock_now_ns());
   cs_thread_unpin(d->thread);
   return true;
 }
 
-void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
-  struct tick tick = {now_ns, part, parts};
+// Adds the thread to those that are to be sampled, pinned, unless it has not run.
+static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
+  struct cs_pinned d;
+  if (t->tid == 0 || cs_rests(t, now_ns) || !cs_threads_pin(t, &d)) return;
+  cs_weight_note_put_off(t, now_ns);
+  if ((cs_load_acquire(&d.thread->asked) & CS_ASKED_WALL) == 0 && !sleeps_on(&d, now_ns)) {
+    cs_rests_send(t);
+    if (cs_pinned_keep(&due, &d)) return;
+    cs_log_important(NO_MEMORY);
+  }
+  cs_thread_unpin(d.thread);
+}
+
+static void find_all_due(uint64_t now_ns, uint32_t part, uint32_t parts) {
   due.count = 0;
-  cs_threads_visit(collect, &tick);
+  if (!cs_threads_list(&all)) cs_log_important(NO_MEMORY);
+  cs_rests_begin_look(all.count * 1000000000ull / cs_load_acquire(&cs_agent.period_ns));
+  for (size_t i = part; i < all.count; i += parts) {
+    if (i + AHEAD < all.count) __builtin_prefetch(all.at[i + AHEAD], 1);
+    find_due(all.at[i], now_ns);
+  }
+}
+
+void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
+  find_all_due(now_ns, part, parts);
   for (int look = 0; due.count != 0; look++) {
     size_t left = 0;
     if (look != 0) (void)usleep(CS_ASLEEP_NAP_US);
     for (size_t i = 0; i < due.count; i++)
-      if (!sample(&due.at[i], look == CS_ASLEEP_PATIENCE, now_ns)) due.at[left++] = due.at[i];
+      if (!sample(&due.at[i], look == CS_ASLEEP_PATIENCE)) due.at[left++] = due.at[i];
     due.count = left;
   }
 }
@@ -184,4 +194,6 @@ enum cs_asleep_answer cs_wall_walk_holder(const struct cs_pinned *thread,
 
 void cs_wall_free(void) {
   cs_pinned_free(&due);
+  free(all.at);
+  all = (struct cs_thread_list){.at = NULL};
 }

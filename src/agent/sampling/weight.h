@@ -10,9 +10,6 @@ void cs_weights_start(void);
 // Once for each sample, in the order of the ring.
 uint64_t cs_weight_of(const struct cs_sample *sample, enum cs_wire_mode mode);
 
-// Mode wall. A thread has slept since its last sample, which is sent as one that counts once more.
-// False: it is not on the wire, or what it says may have changed; the thread has to be walked.
-bool cs_weight_repeat(struct cs_agent_thread *thread, uint64_t now_ns);
 uint64_t cs_weight_uncovered_ns(void);  // time of threads that no sample stands for
 uint64_t cs_weight_lost_repeats(void);  // for want of room in the wire
 // Notes whether the thread's handler has put off a sample since the last look. The time that it
@@ -21,6 +18,18 @@ void cs_weight_note_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
 // The handler would put off this sample, so no signal is sent.
 void cs_weight_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
 bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any. False: no room
+
+// Mode wall: threads that have not run since the last look, which costs them one compare.
+// `looks`: at a thread, per second and of all threads.
+void cs_rests_begin_look(uint64_t looks);
+// Has it not run since its last sample, as far as its CPU clock says? Then that sample stands for
+// the time up to now as well.
+bool cs_rests(struct cs_agent_thread *thread, uint64_t now_ns);
+// The same of a pinned thread, as its run count says: exactly, which takes longer.
+bool cs_rests_for_certain(const struct cs_pinned *thread, uint64_t now_ns);
+// Sends what has not been sent yet of the time that it has rested.
+void cs_rests_send(struct cs_agent_thread *thread);
+void cs_rests_end(void);  // the same of all threads
 
 // Nanoseconds since the recording began.
 static inline uint64_t cs_since_start(uint64_t now_ns) {

@@ -225,8 +225,10 @@ bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs) {
   const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   uint64_t now;
   // A count of switches is the same while the thread runs.
-  return sleeper != NULL && cs_sleeper_counts_by() == CS_RUNS_SCHEDSTAT &&
-         cs_sleeper_runs(sleeper, &now) && now == runs;
+  if (cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT) return false;
+  bool read = sleeper != NULL ? cs_sleeper_runs(sleeper, &now)
+                              : cs_sleeper_runs_once(cs_load_acquire(&thread->tid), &now);
+  return read && now == runs;
 }
 
 void cs_asleep_give_up(struct cs_thread *thread) {

@@ -48,16 +48,21 @@ static void close_files(struct cs_sleeper *sleeper) {
   sleeper->where = sleeper->runs = -1;
 }
 
-static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
+static int open_runs(uint32_t tid) {
   char path[64];
   bool by_status = cs_sleeper_counts_by() == CS_RUNS_SWITCHES;
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid,
+                 by_status ? "status" : "schedstat");
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
+  char path[64];
   *sleeper = (struct cs_sleeper){.runs = -1};
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
   sleeper->where = open(path, O_RDONLY | O_CLOEXEC);
   if (sleeper->where < 0) return false;
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid,
-                 by_status ? "status" : "schedstat");
-  sleeper->runs = open(path, O_RDONLY | O_CLOEXEC);
+  sleeper->runs = open_runs(tid);
   if (sleeper->runs < 0) close_files(sleeper);
   return sleeper->runs >= 0;
 }
@@ -145,6 +150,14 @@ bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs) {
   if (at == NULL) return false;
   *runs = strtoull(at, NULL, 10);
   return true;
+}
+
+bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs) {
+  struct cs_sleeper once = {.where = -1};
+  once.runs = open_runs(tid);
+  bool read = once.runs >= 0 && cs_sleeper_runs(&once, runs);
+  close_files(&once);
+  return read;
 }
 
 // "202 0x7f.. (six arguments) SP IP"; "-1 SP IP" outside of a system call; "running".

@@ -44,6 +44,8 @@ void cs_sleeper_forget(struct cs_thread *thread);
 // cs_sleeper_where equals the count after something was read, the thread has not run in between,
 // and was blocked where cs_sleeper_where says.
 bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs);
+// The same of a thread without a place in the table.
+bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs);
 enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip);
 long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1: in none
 // The same test in one call. A count of context switches alone does not exclude that the thread is
