@@ -45,6 +45,13 @@ limit() {
   pass "$*: the thread that runs is there"
 }
 
+# A program that has replaced itself was not killed.
+exec_said() {
+  timeout -k 5 60 "$BUILD/bin/clrsnap" record -o "$WORK/out.txt" -- dotnet "$APP" exec-long 2> "$WORK/summary"
+  [ $? = 7 ] || bad "exec: not the program's exit code"
+  grep -q '^clrsnap: the program replaced itself by another one (execve): what was recorded until then is kept' "$WORK/summary" ||
+    { cat "$WORK/summary"; bad "exec: the summary does not say what happened"; }
+}
 # exec ROUNDS OPTIONS...
 exec_() {
   local rounds=$1 i rc
@@ -61,5 +68,5 @@ exec_() {
 case $WHAT in
   deaf) deaf --mode wall; deaf --engine clock ;;
   limit) limit --mode wall; limit --engine clock ;;
-  exec) exec_ "${5:-15}" --mode wall; exec_ "${5:-15}" --engine clock ;;
+  exec) exec_said; exec_ "${5:-15}" --mode wall; exec_ "${5:-15}" --engine clock ;;
 esac

@@ -46,6 +46,8 @@ static void check_losses(struct list *l) {
     cs_print(l->out, "Only samples of the chosen trace or route are shown.\n");
   if (!f->finished && item(l))
     cs_print(l->out, "The recording has no end: its recorder was killed, or still runs.\n");
+  else if (f->replaced && !f->ended && item(l))
+    cs_print(l->out, "The program replaced itself by another one (execve).\n");
   else if (!f->ended && item(l))
     cs_print(l->out,
              "The program was killed, replaced itself by another one, or ended without notice.\n");

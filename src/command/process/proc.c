@@ -67,14 +67,22 @@ bool cs_proc_maps_coreclr(pid_t pid) {
   return found;
 }
 
-bool cs_proc_start_time(pid_t pid, unsigned long long *out) {
+static bool field_of_stat(pid_t pid, int wanted, unsigned long long *out) {
   size_t size = 0;
   char *stat = cs_proc_read(pid, "stat", &size);
   char *p = stat != NULL ? strrchr(stat, ')') : NULL;  // the name in field 2 may contain anything
-  for (int field = 2; p != NULL && field < 22; field++) p = strchr(p + 1, ' ');
+  for (int field = 2; p != NULL && field < wanted; field++) p = strchr(p + 1, ' ');
   if (p != NULL) *out = strtoull(p + 1, NULL, 10);
   free(stat);
   return p != NULL;
+}
+
+bool cs_proc_start_time(pid_t pid, unsigned long long *out) {
+  return field_of_stat(pid, 22, out);
+}
+
+bool cs_proc_stack(pid_t pid, unsigned long long *out) {
+  return field_of_stat(pid, 28, out) && *out > 1;
 }
 
 // A process loses its root directory a little before it becomes a zombie.

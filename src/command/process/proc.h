@@ -18,6 +18,8 @@ bool cs_proc_is_zero(pid_t pid, const char *name);  // the variable is "0"
 bool cs_proc_maps_coreclr(pid_t pid);
 // The time at which it was started, in clock ticks since the machine's start.
 bool cs_proc_start_time(pid_t pid, unsigned long long *out);
+// Where its first stack begins, at random: execve gives it another one. False: it may not be known.
+bool cs_proc_stack(pid_t pid, unsigned long long *out);
 // Whether the number is that of a process with a memory of its own. If it is a thread's, a zombie's,
 // a thread of the kernel, or nobody's, *err says so, and which process may have been meant.
 bool cs_proc_check(pid_t pid, struct cs_error *err);

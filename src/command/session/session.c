@@ -5,6 +5,7 @@
 // One thread. Signal-safe: no.
 #include "session/session.h"
 #include "naming/naming.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,6 +25,7 @@
 #define POLL_MS 20  // a ring of 16 MiB then suffices for 800 MB/s
 #define GRACE_NS 2000000000ull  // for an agent that has been asked to end
 #define PROGRESS_NS 500000000ull
+#define EXEC_NS 250000000ull
 
 static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
@@ -172,6 +174,17 @@ static bool time_is_up(const struct cs_session *s, uint64_t now) {
   return s->limit_ns > 0 && s->began_ns > 0 && now - s->began_ns >= s->limit_ns;
 }
 
+// A program that another one has replaced has no agent any more, and cannot say so.
+static void look_for_exec(struct cs_session *s, uint64_t now) {
+  unsigned long long stack;
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  if (s->began_ns == 0 || agent == 0 || now - s->stack_ns < EXEC_NS) return;
+  s->stack_ns = now;
+  if (!cs_proc_stack(s->attached != 0 ? s->child : agent, &stack)) return;
+  if (s->stack == 0) s->stack = stack;
+  s->recording.replaced |= stack != s->stack;
+}
+
 static void note_agent(struct cs_session *s, uint64_t now) {
   // The agent that claimed the memory has mapped it, so its path is no longer needed.
   if (cs_consumer_agent_pid(&s->consumer) != 0) cs_consumer_hide(&s->consumer);
@@ -247,6 +260,7 @@ void cs_session_record(struct cs_session *s) {
     taken = s->consumer.tail - before;
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
+    look_for_exec(s, now);
     start_looks(s);
     if (over || s->enough || time_is_up(s, now)) break;
     if (s->window != NULL && s->began_ns > 0)

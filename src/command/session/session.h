@@ -32,16 +32,18 @@ struct cs_session {
   pid_t child;               // or the process that was attached to
   int attached;              // pidfd of the process that was attached to; 0: a child
   bool child_ended;
-  int child_status;      // as wait(2) has it; a child's only
-  sigset_t old_mask;     // the command's own, for the program
-  int signals;           // signalfd
-  unsigned interrupts;   // Ctrl-C so far
-  unsigned patience;     // attached: the number of them that ends the recording; 0: one
-  uint64_t began_ns;     // CLOCK_MONOTONIC: when the agent was first seen to record; 0: not yet
-  uint64_t recorded_ns;  // how long it recorded
-  uint64_t limit_ns;     // 0: none
-  uint64_t progress_ns;  // when the progress line was last written; 0: there is none
-  bool progress;         // stderr is a terminal
+  int child_status;          // as wait(2) has it; a child's only
+  sigset_t old_mask;         // the command's own, for the program
+  int signals;               // signalfd
+  unsigned interrupts;       // Ctrl-C so far
+  unsigned patience;         // attached: the number of them that ends the recording; 0: one
+  uint64_t began_ns;         // CLOCK_MONOTONIC: when the agent was first seen to record; 0: not yet
+  uint64_t recorded_ns;      // how long it recorded
+  uint64_t limit_ns;         // 0: none
+  unsigned long long stack;  // the first stack of the agent's process; 0: not known yet
+  uint64_t stack_ns;         // when it was last looked at
+  uint64_t progress_ns;      // when the progress line was last written; 0: there is none
+  bool progress;             // stderr is a terminal
   struct cs_watcher watcher;  // look NULL: none
   bool enough;                // it has ended the recording
 };

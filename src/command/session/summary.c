@@ -227,10 +227,14 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
              "the recording has no end: losses in the program and stops of the runtime are not "
              "known\n");
   } else {
-    cs_print(out, PREFIX
-             "the program was killed, replaced itself by another one (execve), or ended without "
-             "notice: what was recorded until then is kept; losses in the program and stops of the "
-             "runtime are not known\n");
+    cs_print(
+        out,
+        PREFIX
+        "the program %s: what was recorded until then is kept; losses in the program and stops "
+        "of the runtime are not known\n",
+        f->replaced ? "replaced itself by another one (execve)"
+                    : "was killed, replaced itself by another one (execve), or ended without "
+                      "notice");
   }
 }
 

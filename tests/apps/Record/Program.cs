@@ -170,12 +170,15 @@ static class Program
         BurnHot();
     }
 
+    // What the process becomes.
+    static string next = "exit 7";
+
     // exec: the process becomes another program while signals may be pending for this thread.
     static void Leave()
     {
         long end = clock.ElapsedMilliseconds + 300;
         while (clock.ElapsedMilliseconds < end) Hot();
-        _ = Execute("/bin/sh", ["sh", "-c", "exit 7", null], [null]);
+        _ = Execute("/bin/sh", ["sh", "-c", next, null], [null]);
     }
 
     static int Main(string[] args)
@@ -212,6 +215,9 @@ static class Program
                 Add("Hot worker", BurnHot);
                 Add("Deaf", BurnDeaf);
                 break;
+            case "exec-long":
+                next = "sleep 1; exit 7";
+                goto case "exec";
             case "exec":
                 for (int i = 0; i < 2; i++) Add("Hot worker", BurnHot);
                 Add("Leaver", Leave);
