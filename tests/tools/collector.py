@@ -12,24 +12,19 @@ that follow:
   hang        no answer at all
   cut         half an answer, then the connection is closed
 Request N is in DIR/N.head (the request line, the headers, a line with the time) and DIR/N.body."""
-import http.server
 import os
-import ssl
 import sys
 import threading
 import time
+
+import local_server
 
 directory, plan = sys.argv[1], sys.argv[2:]
 EVIL = "\x1b]0;owned\a\u009b31m\u202e\u2066\u2028\r\n\x7f".encode() + b"\x9b2J"
 lock, count = threading.Lock(), 0
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *arguments):
-        pass
-
+class Handler(local_server.Handler):
     def keep(self):
         global count
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -61,24 +56,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = b"\x0a" + bytes([len(partial)]) + partial
         if what == "evil":
             code, body = "500", EVIL
-        self.send_response(int(code))
-        if when:
-            self.send_header("Retry-After", when)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.send(body, int(code), **({"Retry_After": when} if when else {}))
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-
-server = Server(("127.0.0.1", 0), Handler)
-if os.path.exists(f"{directory}/key.pem"):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{directory}/key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-with open(f"{directory}/port.new", "w") as file:
-    file.write(f"{server.server_address[1]}\n")
-os.rename(f"{directory}/port.new", f"{directory}/port")
-server.serve_forever()
+local_server.serve(directory, Handler)

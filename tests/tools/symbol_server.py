@@ -17,34 +17,20 @@ there is a DIR/key.pem. The path of each request is a line of DIR/asked, its hea
   loop        a redirect to itself
   to          a redirect to the URL in FILE, a file"""
 import gzip
-import http.server
 import os
 import re
-import ssl
 import sys
 import threading
 import time
+
+import local_server
 
 directory = sys.argv[1]
 PATHS = {"debuginfod": r"buildid/[0-9a-f]+/debuginfo", "symstore": r"_\.debug/elf-buildid-sym-[0-9a-f]{40}/_\.debug"}
 lock = threading.Lock()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *arguments):
-        pass
-
-    def send(self, body, status=200, length=None, **headers):
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-        self.close_connection = length is not None
-
+class Handler(local_server.Handler):
     def drip(self, content, chunk, pause):
         self.send_response(200)
         self.send_header("Connection", "close")
@@ -86,19 +72,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(b"no", 404)
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request, address):
-        pass  # the other side has closed the connection
-
-
-server = Server(("127.0.0.1", 0), Handler)
-if os.path.exists(f"{directory}/key.pem"):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{directory}/key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-with open(f"{directory}/port.new", "w") as file:
-    file.write(str(server.server_port))
-os.rename(f"{directory}/port.new", f"{directory}/port")
-server.serve_forever()
+local_server.serve(directory, Handler)
