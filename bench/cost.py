@@ -142,12 +142,23 @@ def print_turns(results, seconds):
     return told
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("build")
-    parser.add_argument("app")
-    parser.add_argument("trace")
+def arguments(text, *names):
+    """A parser of a benchmark's arguments; `text` is its documentation."""
+    parser = argparse.ArgumentParser(description=text.split(":")[0])
+    for name in names:
+        parser.add_argument(name)
     parser.add_argument("--json")
+    return parser
+
+
+def keep(options, numbers):
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump(numbers, out)
+
+
+def main():
+    parser = arguments(__doc__, "build", "app", "trace")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--turns", type=int, default=20)
@@ -174,9 +185,7 @@ def main():
         print("  dotnet-trace: not measured, NuGet cannot be reached")
     turns = by_turns(options.build, options.app, 4, options.turns)
     told = print_turns(turns, 4)
-    if options.json:
-        with open(options.json, "w") as out:
-            json.dump({"seconds": options.seconds, "rounds": options.rounds, "cases": table, "by_turns": told}, out)
+    keep(options, {"seconds": options.seconds, "rounds": options.rounds, "cases": table, "by_turns": told})
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ Other programs on the machine disturb that by more than a recording costs. What 
 of the server in one more recorded turn, the shares of the agent's threads, of the agent's code in the program's threads, and
 of the kernel's work for signals. Neither the runtime's work for its events is in them nor what the kernel does with interrupts
 disabled, such as to switch the clocks of the engine perf."""
-import argparse
 import collections
-import json
 import os
 import re
 import signal
@@ -130,10 +128,7 @@ def show(quartiles):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("build")
-    parser.add_argument("app")
-    parser.add_argument("--json")
+    parser = cost.arguments(__doc__, "build", "app")
     parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--only", action="append", default=[], metavar="CASE",
@@ -151,9 +146,7 @@ def main():
         print(f"{case:45}{row['requests_per_s']:10.0f}{row['us_per_request']:8.1f}{row['held_p50_us'] or 0:6.1f}  {'':16}{show(row['requests']):24}"
               f"{show(row['cpu']):24}{'':11}{show(row['requests_by_chance']):24}{show(row['cpu_by_chance']):24}"
               f"{row['own']['agent']:.2f} {row['own']['program']:.2f} {row['own']['signals']:.2f}  load {row['load']:.0f}", flush=True)
-    if options.json:
-        with open(options.json, "w") as out:
-            json.dump(table, out)
+    cost.keep(options, table)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ with an empty handler does at the same instants: in one recording every other si
 the engine perf: from the kernel's own time-stamp of the interruption of user mode to the end of the handler, including the delivery
 of the signal. Mode wall sends signals, of whose arrival nothing says when it was: to the handler's time the median delivery in mode
 cpu of the same program is added. The way back from the handler (sigreturn, some 0.3 us) is in none of the numbers."""
-import argparse
-import json
 import os
 import signal
 import subprocess
@@ -94,9 +92,7 @@ def summarize(notes, mode, delivery):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("build")
-    parser.add_argument("--json")
+    parser = cost.arguments(__doc__, "build")
     parser.add_argument("--only", choices=PROGRAMS)
     options = parser.parse_args()
     table = []
@@ -119,9 +115,7 @@ def main():
                 print(f"  {name + ', ' + mode:16}{full['count']:8} {empty['p50_us']:11.1f}{empty['p99_us']:8.1f} {full['p50_us']:12.1f}"
                       f"{full['p99_us']:8.1f} {full['handler_p50_us']:20.1f}{full['handler_p99_us']:8.1f} {row['ratio_p50']:11.1f}"
                       f"{row['ratio_p99']:6.1f}", flush=True)
-    if options.json:
-        with open(options.json, "w") as out:
-            json.dump(table, out)
+    cost.keep(options, table)
 
 
 if __name__ == "__main__":
