@@ -39,5 +39,8 @@ uint64_t fake_clr_add_image(struct fake_clr *clr, const struct fake_function *fu
 // Marks all structures on the way to the code heap as collectible, or not.
 void fake_clr_set_collectible(struct fake_clr *clr, bool collectible);
 void *fake_clr_alloc(struct fake_clr *clr, size_t size);
+// For mem.read_guarded: reads without a guard, and counts.
+bool fake_counting_read(const struct cs_mem *mem, uint64_t address, void *out, size_t size);
+extern unsigned fake_guarded_reads;
 
 #endif

@@ -15,13 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../support/wire_record.h"
 #include "base/stop.h"
-#include "wire/wire.h"
 
 static struct cs_wire_header *header;
 static uint8_t *ring;
-static uint8_t record[1 << 20];
-static size_t used;
 
 static bool attach(void) {
   const char *path = getenv(CS_WIRE_ENV);
@@ -44,21 +42,6 @@ static bool attach(void) {
   return true;
 }
 
-static void put(const void *data, size_t len) {
-  memcpy(record + used, data, len);
-  used += len;
-}
-
-static void put_text(const char *text) {
-  uint16_t len = (uint16_t)strlen(text);
-  put(&len, sizeof len);
-  put(text, len);
-}
-
-static void begin(void) {
-  used = sizeof(struct cs_wire_record);
-}
-
 static void nap(void) {
   struct timespec ms = {0, 1000000};
   (void)nanosleep(&ms, NULL);
@@ -79,9 +62,7 @@ static void write_bytes(size_t size) {
 }
 
 static void end_flagged(enum cs_wire_kind kind, uint16_t flags) {
-  while (used % 8 != 0) record[used++] = 0;
-  struct cs_wire_record r = {(uint32_t)used, (uint16_t)kind, flags};
-  memcpy(record, &r, sizeof r);
+  (void)complete(kind, flags);
   write_bytes(used);
 }
 

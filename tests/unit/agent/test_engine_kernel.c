@@ -23,7 +23,6 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/perf.h"
 #include "signal/kernel.h"
 #include "support/engine_run.h"

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "metadata/metadata.h"
 
 enum { DAMAGED = 3000 };
@@ -226,9 +227,7 @@ static void names_of_types(void **state) {
 
 static uint64_t random_state = 88172645463325252u;
 static uint64_t next_random(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  return random_state ^= random_state << 17;
+  return cs_random_next(&random_state);
 }
 
 static void write_file(const char *path, const uint8_t *bytes, size_t size) {

@@ -11,11 +11,13 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "formats/format.h"
 #include "naming/naming.h"
 #include "naming/resolve.h"
 #include "recording/pool_waits.h"
 #include "recording/recfile.h"
+#include "support/wire_record.h"
 
 static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
 static char path[64];
@@ -27,47 +29,22 @@ static bool every_format;  // otherwise one at a time, which is quicker
 static uint64_t random_state = 1;
 
 static uint64_t random64(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  return random_state ^= random_state << 17;
+  return cs_random_next(&random_state);
 }
 
 // ---- a recording, as the agent would send it ----
-static _Alignas(8) uint8_t record[4096];
-static size_t used;
 static struct cs_recording live;
 static struct cs_recfile file;
 
-static void put(const void *data, size_t len) {
-  memcpy(record + used, data, len);
-  used += len;
-}
-
-static void put_text(const char *text) {
-  uint16_t len = (uint16_t)strlen(text);
-  put(&len, sizeof len);
-  put(text, len);
-}
-
-static void begin(void) {
-  used = sizeof(struct cs_wire_record);
-}
-
 static void end_flagged(enum cs_wire_kind kind, uint16_t flags) {
-  while (used % 8 != 0) record[used++] = 0;
-  struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, flags};
-  memcpy(record, &head, sizeof head);
-  const struct cs_wire_record *r = (const void *)record;
+  const struct cs_wire_record *r = complete(kind, flags);
   cs_recording_add(&live, r);
   cs_recfile_add(&file, &live, r);
 }
 
 // A record that makes no sense does not come from a file.
 static void drop(enum cs_wire_kind kind) {
-  while (used % 8 != 0) record[used++] = 0;
-  struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, 0};
-  memcpy(record, &head, sizeof head);
-  cs_recording_add(&live, (const void *)record);
+  cs_recording_add(&live, complete(kind, 0));
 }
 
 static void end(enum cs_wire_kind kind) {

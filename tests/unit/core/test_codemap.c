@@ -116,14 +116,6 @@ static void nothing_outside_of_any_range(void **state) {
   check_none(&clr->world, (uint64_t)(uintptr_t)clr->code - 1);
 }
 
-static unsigned guarded_reads;
-static bool counting_read(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
-  (void)mem;
-  guarded_reads++;
-  memcpy(dst, (const void *)(uintptr_t)addr, len);
-  return true;
-}
-
 static void collectible_code_is_read_guarded(void **state) {
   struct fake_clr *clr = *state;
   struct fake_function f = function(100);
@@ -140,7 +132,7 @@ static void collectible_code_is_read_guarded(void **state) {
   assert_false(code.collectible);
 }
 
-static void guarded_reads_answer_false_for_unmapped_memory(void **state) {
+static void guarded_reads_fail_on_unmapped_memory(void **state) {
   struct fake_clr *clr = *state;
   uint64_t word;
   assert_true(clr->world.mem.guard_works);
@@ -153,11 +145,11 @@ static void another_source_of_bytes_is_used_throughout(void **state) {
   struct fake_function f = function(100);
   uint64_t start = fake_clr_add_method(clr, &f, 1, 0x99, 0);
   struct cs_code code;
-  guarded_reads = 0;
-  clr->world.mem.read = counting_read;
+  fake_guarded_reads = 0;
+  clr->world.mem.read = fake_counting_read;
   assert_int_equal(cs_codemap_find(&clr->world, start + 50, &code), CS_STOP_NONE);
   assert_int_equal(code.function_id, 0x99);
-  assert_true(guarded_reads > 8);
+  assert_true(fake_guarded_reads > 8);
 }
 
 static void list_permanent(struct fake_clr *clr, struct cs_permanent *list) {
@@ -234,8 +226,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(finds_ready_to_run_functions, setup, teardown),
       cmocka_unit_test_setup_teardown(nothing_outside_of_any_range, setup, teardown),
       cmocka_unit_test_setup_teardown(collectible_code_is_read_guarded, setup, teardown),
-      cmocka_unit_test_setup_teardown(guarded_reads_answer_false_for_unmapped_memory, setup,
-                                      teardown),
+      cmocka_unit_test_setup_teardown(guarded_reads_fail_on_unmapped_memory, setup, teardown),
       cmocka_unit_test_setup_teardown(another_source_of_bytes_is_used_throughout, setup, teardown),
       cmocka_unit_test_setup_teardown(only_code_that_never_dies_is_listed, setup, teardown),
       cmocka_unit_test_setup_teardown(interpreted_code_is_left_alone, setup, teardown),

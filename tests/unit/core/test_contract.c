@@ -16,7 +16,6 @@
 #include "contract/contract.h"
 #include "contract/descriptor.h"
 #include "contract/guarded.h"
-#include "contract/json.h"
 #include "contract/runtime.h"
 
 // The descriptor of a small runtime, with the forms that occur in real ones (bare, typed, sizes,

@@ -8,16 +8,14 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "unwind/sites.h"
 
 static struct cs_sites sites;
 
 static uint64_t random_state = 0x1234567;
 static uint64_t random_word(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return random_state;
+  return cs_random_next(&random_state);
 }
 
 // The rule of an address, derived from the address alone.

@@ -170,32 +170,24 @@ static void steps_over_code_that_may_die_by_rule_until_something_dies(void **sta
 
 // ---- Code that may be unloaded ----
 
-static unsigned guarded_reads;
-static bool counting_read(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
-  (void)mem;
-  guarded_reads++;
-  memcpy(dst, (const void *)(uintptr_t)addr, len);
-  return true;
-}
-
 static void what_may_be_unloaded_is_read_once_a_walk(void **state) {
   (void)state;
   enum { DEEP = 1000 };
   unsigned one;
   fake_clr_set_collectible(&scene.clr, true);
-  scene.clr.world.mem.read_guarded = counting_read;
+  scene.clr.world.mem.read_guarded = fake_counting_read;
   lay_recursion(100, 2);
-  guarded_reads = 0;
+  fake_guarded_reads = 0;
   begin(scene.method + AFTER_CALL, sp_of(100), 0);
   assert_int_equal(count_frames(), 2);
-  one = guarded_reads;
+  one = fake_guarded_reads;
   assert_true(one > 0);
   lay_recursion(100, DEEP);
-  guarded_reads = 0;
+  fake_guarded_reads = 0;
   begin(scene.method + AFTER_CALL, sp_of(100), 0);
   assert_int_equal(count_frames(), DEEP);
   assert_true(cs_walk_complete(&scene.walk));
-  assert_in_range(guarded_reads, 1, one);
+  assert_in_range(fake_guarded_reads, 1, one);
   assert_null(scene.walk.near.cache);
 }
 

@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#include "life/images.h"
 #include "life/start.h"
 #include "snapshot/sleeping.h"
 #include "threads/ask.h"

@@ -19,7 +19,6 @@
 #include <cmocka.h>
 
 #include "images/images.h"
-#include "life/epoch.h"
 #include "life/images.h"
 #include "life/start.h"
 #include "signal/handler.h"

@@ -19,7 +19,6 @@
 #include "threads/altstack.h"
 #include "threads/native_stack.h"
 #include "threads/registry.h"
-#include "threads/stackmap.h"
 
 enum { FIRST = 0x1000, SECOND = 0x2000, STACK_BYTES = 256 << 10 };
 

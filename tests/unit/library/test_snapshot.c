@@ -15,11 +15,8 @@
 
 #include "life/epoch.h"
 #include "life/error.h"
-#include "life/function.h"
-#include "life/images.h"
 #include "life/start.h"
 #include "snapshot/context.h"
-#include "snapshot/logical.h"
 #include "snapshot/self.h"
 #include "support/target.h"
 #include "threads/ask.h"
