@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the command loads when it runs, for the one that is linked statically and can load nothing: the names of C++ are
-// demangled by libstdc++'s code, which is linked in; libcurl is not to be had, and the reason is given. Part of packages
-// only. One thread. Signal-safe: no.
+// dlopen and its relatives for the command that is linked statically and can load nothing: names of C++ are demangled
+// by libstdc++'s code, which is linked in; libcurl is not available, and dlerror says why. Part of packages only. One
+// thread. Signal-safe: no.
 #include <dlfcn.h>
 #include <string.h>
 
 char *__cxa_demangle(const char *name, char *buffer, size_t *size, int *status);
 
-static char cxx;  // its address stands for libstdc++
+static char cxx;  // its address is the handle of libstdc++
 
 void *dlopen(const char *file, int mode) {
   (void)mode;
@@ -18,7 +18,7 @@ void *dlsym(void *restrict library, const char *restrict name) {
   void *found = NULL;
   char *(*demangle)(const char *, char *, size_t *, int *) = __cxa_demangle;
   if (library == &cxx && strcmp(name, "__cxa_demangle") == 0)
-    memcpy(&found, &demangle, sizeof found);  // ISO C knows no cast for this
+    memcpy(&found, &demangle, sizeof found);  // ISO C has no cast from a function to an object pointer
   return found;
 }
 

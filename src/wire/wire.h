@@ -33,7 +33,8 @@ enum cs_wire_mode {
   CS_WIRE_MODES,           // their number plus 1
 };
 #define CS_WIRE_MODE_BIT(mode) (1u << (mode))
-// Modes whose samples are taken in time, of all threads; the others depend on events of the runtime.
+// Modes whose samples are taken in time, of all threads; the others depend on events of the
+// runtime.
 #define CS_WIRE_TIMED_MODES \
   (CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL))
 #define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
@@ -272,8 +273,8 @@ struct cs_wire_asks {
   uint32_t silent, reserved;
 };
 
-// The looks at suspended operations, for mode async (session/looks.h). The string `why` says why the
-// last look that failed did, or is empty.
+// The looks at suspended operations, for mode async (session/looks.h). The string `why` says why
+// the last look that failed did, or is empty.
 struct cs_wire_looks {
   uint64_t looks, failed;           // that count; that do not
   uint64_t stopped_ns, longest_ns;  // the program stood still: in all looks, in one

@@ -48,11 +48,11 @@ enum {
   OLD_IMAGES_MS = 10,  // or that a walk has met, is looked for after this: 2 % of a core at most
   NAMES_MS = 1000,
   CHECK_MS = 100,    // whether the runtime's layout still holds
-  COMMAND_MS = 200,  // whether the command is still there; LOOK_S: at most, when somebody waits
-  LOOK_S = 1,
+  COMMAND_MS = 200,  // whether the command is still there
+  LOOK_S = 1,        // how long cs_loop_is_abandoned waits for such a check
   NAP_MS = 10,
-  // A look at all threads costs some 1.5 us for each that sleeps. After one that takes long there is a
-  // rest of so many times its duration: with thousands of threads mode wall takes a fifth of a
+  // A look at all threads costs some 1.5 us for each that sleeps. After one that takes long there
+  // is a rest of so many times its duration: with thousands of threads mode wall takes a fifth of a
   // processor, and other looks a fiftieth.
   TICK_REST = 4,
   LOOK_REST = 50,
@@ -63,8 +63,8 @@ enum { ENDING = 2 };
 
 static struct cs_wire_ticks ticks;  // of mode wall, in this recording
 // Atomic.
-static uint32_t stop;  // 1: the recording is to end; ENDING: as does the process
-static uint32_t looks_wanted, looks_taken;  // whether the command lives; a futex
+static uint32_t stop;                       // 1: the recording is to end; ENDING: so is the process
+static uint32_t looks_wanted, looks_taken;  // checks whether the command lives; the latter a futex
 static uint32_t attach_complete;            // 1: a program's start, or ProfilerAttachComplete
 
 void cs_loop_prepare(bool attached) {
@@ -82,8 +82,8 @@ void cs_loop_note_attached(void) {
   cs_agent_wake();
 }
 
-// The agent's thread looks, because the lock on the shared memory is not to be tested while that is
-// given back.
+// Only the agent's thread checks, because the lock on the shared memory must not be tested while
+// that memory is being given back.
 bool cs_loop_is_abandoned(void) {
   uint64_t until = cs_clock_now_ns() + LOOK_S * 1000 * MS;
   uint32_t wanted = cs_add_seq(&looks_wanted, 1) + 1, taken;
@@ -256,14 +256,14 @@ static bool is_trusted(uint64_t now, struct cs_error *err) {
          cs_library_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
 }
 
-// A look takes a processor from the program while it lasts, so it is split: half of the threads, and
-// half a period later the others.
+// A look takes a processor from the program while it lasts, so it is split: half of the threads,
+// and half a period later the others.
 static uint32_t parts_of(uint64_t period) {
   return period >= PARTS_MS * MS && cs_options.budget_ppm == 0 ? 2 : 1;
 }
 
-// The time between two rounds of the loop. In mode wall each is a tick. If the budget has lowered the
-// rate, the ring needs draining less often.
+// The time between two rounds of the loop. In mode wall each is a tick. If the budget has lowered
+// the rate, the ring needs draining less often.
 static uint64_t step_of(bool wall) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   bool slow = cs_options.budget_ppm != 0 && period > DRAIN_MS * MS;

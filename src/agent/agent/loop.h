@@ -13,7 +13,7 @@ void cs_loop_prepare(bool attached);
 bool cs_loop_run(void);
 // Ends the recording soon. Any thread.
 void cs_loop_stop(void);
-// Is the recording ending, or has the command that records ended without a word? Takes 1 s at most.
+// Returns whether the recording is ending, or the command that records has died. Takes 1 s at most.
 // Any thread, while there is a recording.
 bool cs_loop_is_abandoned(void);
 // The runtime has reported ProfilerAttachComplete: all threads that begin from now on have a

@@ -2,11 +2,12 @@
 // The runtime loads System.Private.CoreLib first, and then, on the thread that is to run Main, the
 // program's own module; up to then nothing runs but the runtime. So the thread that has loaded the
 // second module waits in that callback, where it is in preemptive mode and holds no lock that the
-// agent's thread needs. That thread needs some milliseconds, if it gets a processor.
+// agent's thread needs. The agent's thread is ready after some milliseconds, if it gets a
+// processor.
 //
-// Invariant: the wait is bounded, since a program that starts late is better than one that hangs. A
-// program that has not waited long enough goes on, and what was missed is said. Threads: as stated
-// in the header. Signal-safe: no.
+// Invariant: the wait is bounded, since a program that starts late is better than one that hangs.
+// After that the program goes on, and the summary says how much of it is missing. Threads: as
+// stated in the header. Signal-safe: no.
 #include "agent/program_start.h"
 
 #include <stdio.h>
@@ -19,8 +20,8 @@
 
 // Atomic.
 static uint32_t waits;    // 1: the program is to wait; a futex
-static uint32_t modules;  // that have been loaded
-static uint64_t left_ns;  // when a thread went on too early, CLOCK_MONOTONIC; 0: none has
+static uint32_t modules;  // how many have been loaded
+static uint64_t left_ns;  // CLOCK_MONOTONIC, when a thread's wait was over in vain; 0: none was
 
 void cs_program_start_prepare(bool wait) {
   modules = 0;
@@ -39,7 +40,7 @@ void cs_program_start_await(void) {
   if (cs_load_acquire(&waits) == 0) return;
   uint64_t none = 0;
   (void)cs_cas(&left_ns, &none, cs_clock_now_ns());
-  // The others need not wait any more.
+  // Other threads need not wait any longer.
   cs_store_release(&waits, 0u);
   cs_futex_wake(&waits);
 }

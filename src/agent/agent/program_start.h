@@ -6,12 +6,13 @@
 
 #include <stdbool.h>
 
-// Before the agent's thread exists: is the program to wait?
+// To be called before the agent's thread exists. `wait`: whether the program is to wait.
 void cs_program_start_prepare(bool wait);
-// The recording has begun, or there will be none: the program goes on. Says how much of it has been
-// missed, if any. The agent's thread.
+// Lets the program go on: the recording has begun, or there will be none. Reports how much of the
+// program has been missed, if any. The agent's thread.
 void cs_program_start_allow(bool begun);
-// A module has been loaded: ModuleLoadFinished, on any thread.
+// To be called when a module has been loaded (ModuleLoadFinished), on the thread that has loaded
+// it.
 void cs_program_start_await(void);
 
 #endif

@@ -16,11 +16,11 @@ struct cs_agent_wish {
   size_t size;
 };
 // Maps and claims the shared memory, starts the library and the agent's thread. Returns what
-// Initialize is to return. Waits for a recording that is just ending, or whose command was killed, 4 s at most. By attach the
-// command is waiting for the reason if there is no recording.
+// Initialize is to return. Waits, 4 s at most, for a recording that is just ending or whose command
+// was killed. After an attach the command waits for the reason why there is no recording, if so.
 HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish);
-// The process ends: ends the recording, if there is one, and waits until its last record is written,
-// 2 s at most. Any thread.
+// The process ends: ends the recording, if there is one, and waits until its last record is
+// written, 2 s at most. Any thread.
 void cs_agent_stop(void);
 
 #endif

@@ -11,15 +11,15 @@ static inline bool cs_sessions_want_locks(void) {
   return cs_wants(CS_WIRE_MODE_LOCK) || cs_wants(CS_WIRE_MODE_HOLDERS);
 }
 
-// False: there are none, for the reason in `err`. Takes 10 s at most.
+// Starts them. False: there are none, for the reason in *err. Takes 10 s at most.
 bool cs_sessions_start(struct cs_error *err);
-// Takes 2 s at most.
+// Stops them. Takes 2 s at most.
 void cs_sessions_stop(void);
-// Is a thread of ours still in the runtime, which has not returned in time? Then the runtime must
-// not be asked to detach the profiler.
+// Returns whether a call that starts or stops sessions has not returned in time, and is still in
+// the runtime. Then the runtime must not be asked to detach the profiler.
 bool cs_sessions_are_stuck(void);
-// Is the calling thread one that starts or stops sessions? Its events are not the program's. Any
-// thread.
+// Returns whether the calling thread is one that starts or stops sessions, whose events are not the
+// program's. Any thread.
 bool cs_sessions_own_thread(void);
 
 #endif

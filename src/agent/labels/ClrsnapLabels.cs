@@ -193,8 +193,8 @@ namespace Clrsnap
             Number = number;
         }
 
-        // What routing has found first: a handler of errors may run the request once more, at an endpoint of its
-        // own. null: nothing yet.
+        // The endpoint that routing has found first: a handler of errors may run the request once more, at an
+        // endpoint of its own. null: none yet.
         public Route? Route
         {
             get => Volatile.Read(ref _route);
@@ -205,8 +205,9 @@ namespace Clrsnap
             }
         }
 
-        // That of the request in whose course the Activity has begun. One that is nested in another
-        // request's context is told apart by its span, and has no number if the context has forgotten it.
+        // Returns the request in whose course the Activity has begun. A request that is nested in the
+        // context of another one differs from it by its span, and has no number if the context has
+        // forgotten it.
         public static Request Of(Activity activity, Label? around)
         {
             Activity? request = activity;

@@ -3,9 +3,9 @@
 // "GET /cart/{id}"; of another Activity without a parent in this process its name.
 //
 // The name of a request's Activity says nothing, and its tags have the route only if a library wants
-// them, and only at its end. Routing tells DiagnosticListeners when it has found the endpoint, and hosting
-// when a request ends, whose HTTP status is known then. The subscription is for these events only: no
-// listener of ours makes ASP.NET Core create an Activity.
+// them, and only at its end. Routing sends an event to DiagnosticListeners when it has found the endpoint,
+// and hosting when a request has ended, whose HTTP status is known by then. The subscription is for these
+// events only: no listener of ours makes ASP.NET Core create an Activity.
 // ASP.NET Core is reached by reflection, since most programs do not have it.
 #nullable enable
 using System;

@@ -15,8 +15,8 @@
 #include "reporting/images.h"
 #include "reporting/methods.h"
 #include "reporting/unload.h"
-#include "sampling/state.h"
 
+#include "sampling/state.h"
 enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
 
 struct cached {
@@ -51,9 +51,9 @@ static bool unloaded_to_wire(uint64_t *out) {
   return true;
 }
 
-// Finds the code that the ip was in. True: it is native, and *out is set unless *full says that there
-// was no room; else *code is. Images are looked up in the table of the walk, because others may have
-// taken their place since.
+// Finds the code that the ip was in. True: it is native, and *out is set unless *full says that
+// there was no room; else *code is. Images are looked up in the table of the walk, because others
+// may have taken their place since.
 static bool look_up(uint64_t frame, const struct cs_frame_origin *origin, struct cs_code *code,
                     uint64_t *out, bool *full) {
   uint64_t ip = CS_FRAME_WORD_IP(frame), at = (frame & CS_FRAME_WORD_EXACT) != 0 ? ip : ip - 1;
@@ -118,8 +118,8 @@ bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint
     return true;
   }
   if (!translate(frame, origin, out)) return false;
-  // What was found under a newer generation must not be cached under the sample's. Native images come
-  // and go without a new generation, and are found fast.
+  // What was found under a newer generation must not be cached under the sample's. Native images
+  // come and go without a new generation, and are found fast.
   if (cs_load_acquire(&cs_library.world.code_generation) == code_generation &&
       CS_WIRE_FRAME_KIND(*out) == CS_WIRE_FRAME_MANAGED)
     *cached = (struct cached){frame, *out};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A request's status is known at its end, which may come before its last sample is read, or long after
-// that. Invariant: a status is sent for its own request only. Of two requests with one place here, the
-// older one's status may not be sent. The agent's thread only. Signal-safe: no.
+// A request's status is known at its end, which may come before its last sample is read, or long
+// after that. Invariant: a status is sent for its own request only. Of two requests that share a
+// place in the table, the older one may lose its status. The agent's thread only. Signal-safe: no.
 #include "reporting/statuses.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { PLACES = 8192 };
 
 static uint32_t pending[PLACES];  // requests that have samples and may not have ended; 0: none
-static uint32_t count;            // of those that are not 0: most recordings have none
+static uint32_t count;            // how many places are not 0: in most recordings none
 
 void cs_statuses_init(void) {
   memset(pending, 0, sizeof pending);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 void cs_equip_begin(void);  // before the first signal
-// Now and then: for threads that slept in foreign code, and run by now. Returns when it is due again.
+// Asks threads that slept in foreign code and have run since. Returns when the next call is due.
 uint64_t cs_equip_check(uint64_t now_ns);
 uint64_t cs_equip_stops(void);  // how often the runtime was stopped for it in this recording
 bool cs_equip_report(void);     // CS_WIRE_STOPS, if it was. False: no room

@@ -12,8 +12,8 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/utf16.h"
-#include "clr/clr.h"
 
+#include "clr/clr.h"
 enum { MOST_NAMES = 65536 };  // a program may make types for as long as it runs
 static const char all_others[] = "[types beyond the first 65,535]";
 

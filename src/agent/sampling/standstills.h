@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// standstills: the notes of signal/standstill.h, which the environment of a program that is a
-// benchmark asks for: CLRSNAP_BENCH_STANDSTILLS names the file that they are written to. The
-// agent's thread. Not for handlers.
+// standstills: writes the notes of signal/standstill.h to the file that CLRSNAP_BENCH_STANDSTILLS
+// names, in the environment of a program that is benchmarked. The agent's thread. Not for handlers.
 #ifndef CS_SAMPLING_STANDSTILLS_H
 #define CS_SAMPLING_STANDSTILLS_H
 

@@ -19,7 +19,7 @@ void cs_threads_add_native(uint32_t tid);
 // foreign libraries) and removes those that have ended. Mode cpu only.
 void cs_threads_scan_native(void);
 void cs_threads_sweep_native(void);  // removes native threads that the last scan has not found
-// Mode wall: the threads of the process that the runtime does not know, but for the library's own.
+// Mode wall. Returns how many threads of the process the runtime does not know, without our own.
 uint32_t cs_threads_count_unknown(void);
 // Removes managed threads that the kernel does not have any more.
 void cs_threads_sweep_ended(void);

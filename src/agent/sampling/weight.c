@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Weights of samples. Invariant: in wall mode each moment of a thread is counted once: by the
-// sample that follows it, or, if it passed while a signal was put off, by the next sample by
-// signal; or as uncovered, if it passed long before the thread's first sample, which says nothing of
-// it. The agent's thread only. Signal-safe: no.
+// sample that follows it; if it passed while a signal was put off, by the next sample by signal; if
+// it passed long before the thread's first sample, which says nothing of it, as uncovered. The
+// agent's thread only. Signal-safe: no.
 #include "sampling/weight.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { FIRST_PERIODS = 2 };
 static struct cs_wire_put_off put_off;
 static uint32_t most_bare;  // of a thread, events without a stack
 static uint64_t lost_repeats;
-static uint64_t late_first_ns;  // what first samples do not stand for
+static uint64_t late_first_ns;  // time before first samples that they do not stand for
 
 void cs_weights_start(void) {
   put_off = (struct cs_wire_put_off){0};

@@ -99,8 +99,8 @@ static void start_recorder(struct children *c, pid_t pid, const struct cs_consum
   c->recorders[c->count++] = recorder > 0 ? recorder : 0;
 }
 
-// A recorder that gets SIGHUP still writes and sends what it has. After Ctrl-C the user does not want
-// to wait: SIGTERM makes a recorder send nothing more (push.c).
+// A recorder that gets SIGHUP still writes and sends what it has. After Ctrl-C the user does not
+// want to wait: SIGTERM makes a recorder send nothing more (push.c).
 static void end_recorders(const struct children *c) {
   int signal_number = c->record->session.interrupts > 0 ? SIGTERM : SIGHUP;
   for (unsigned i = 0; i < c->count; i++)

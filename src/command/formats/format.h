@@ -28,11 +28,11 @@ const struct cs_format *cs_formats(size_t *count);
 const struct cs_format *cs_format_by_name(const char *name);  // NULL: there is none
 // By the longest suffix that matches; NULL: none does.
 const struct cs_format *cs_format_by_path(const char *path);
-// The name of a format that `near->word` may have been meant to be, also by what other tools call it:
-// "flamegraph", "perfetto".
+// The name of a format that `near->word` may have been meant to be, also by what other tools call
+// it: "flamegraph", "perfetto".
 void cs_format_near(struct cs_near_word *near);
-// The same for a file's name: a suffix. Sets near->word to the suffix that the file has. Returns the
-// format; NULL: none is near.
+// The same for a file's name: a suffix. Sets near->word to the suffix that the file has. Returns
+// the format; NULL: none is near.
 const struct cs_format *cs_format_near_path(const char *path, struct cs_near_word *near);
 // "html, collapsed, ..." and ".html, .collapsed, ..."; the caller frees it.
 char *cs_format_names(void);

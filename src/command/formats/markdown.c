@@ -226,7 +226,8 @@ static void put_others(const struct section *s, const struct cs_detail *d, FILE 
 
 // ---- Stacks ----
 
-// Of what leads to a wait, the leaf says all: the methods of own code matter, not those that report it.
+// Whether the leaf of a wait says all that matters: which of the program's methods waits, not which
+// methods of .NET report it.
 static bool leaf_says_all(const struct section *s, const uint32_t *path, size_t depth) {
   enum cs_wire_mode mode = s->p->facts.mode;
   if (depth == 0 || (mode != CS_WIRE_MODE_LOCK && mode != CS_WIRE_MODE_WAIT)) return false;

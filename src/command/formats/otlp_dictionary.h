@@ -41,8 +41,8 @@ struct cs_otlp_dictionary {
   char **texts;
 };
 
-// Fills the tables with the merged profile's frames, threads and labels. `threads` has the thread of
-// each node. `arena` holds the messages and must outlive the dictionary.
+// Fills the tables with the merged profile's frames, threads and labels. `threads` has the thread
+// of each node. `arena` holds the messages and must outlive the dictionary.
 void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_merged *merged,
                              const uint32_t *threads, struct cs_arena *arena);
 int32_t cs_otlp_word(struct cs_otlp_dictionary *d, const char *text);

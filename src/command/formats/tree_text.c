@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The call tree as text, hottest first: the total share, the own share, samples, and the frame,
 // indented by one blank per level. Shares are of what samples stand for (weight). Nodes below a
-// thousandth of the total are summed up in one line. Idle threads are left out. One thread. Signal-safe: no.
+// thousandth of the total are summed up in one line. Idle threads are left out. One thread.
+// Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

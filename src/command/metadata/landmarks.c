@@ -4,10 +4,10 @@
 // that its code refers to, or that is referred to by what it calls; and by name, where a table in
 // the file pairs the two (those of QCalls, "RuntimeTypeHandle_GetFields"). x86-64 refers to data by
 // a displacement from the next instruction, and calls by one, so both are found without
-// disassembling: a displacement that leads exactly to a wanted address is taken for one. Invariants:
-// everything that is read from the file is checked against the bounds of its section; a function
-// that has a name or a class keeps it; a row of the table that leads to more than a few functions
-// leads to none. One thread. Signal-safe: no.
+// disassembling: a displacement that leads exactly to a wanted address is taken for one.
+// Invariants: everything that is read from the file is checked against the bounds of its section; a
+// function that has a name or a class keeps it; a row of the table that leads to more than a few
+// functions leads to none. One thread. Signal-safe: no.
 #include "metadata/landmarks.h"
 
 #include <gelf.h>

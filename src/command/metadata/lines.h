@@ -52,8 +52,8 @@ enum cs_symbols cs_lines_of_module(struct cs_lines *lines, const char *module);
 #define CS_LINES_FIRST 0xFFFFFFFEu
 #define CS_LINES_LAST 0xFFFFFFFFu
 // The line of a method (mdMethodDef) at an IL offset: that of the last sequence point at or before
-// it, or else of the first visible one. Returns false if the module has no symbols, the method no line,
-// or the code there is hidden: by "#line hidden", or because it is the compiler's own.
+// it, or else of the first visible one. Returns false if the module has no symbols, the method no
+// line, or the code there is hidden: by "#line hidden", or because it is the compiler's own.
 bool cs_lines_find(struct cs_lines *lines, const char *module, uint32_t method, uint32_t il,
                    struct cs_line *out);
 // Calls `visit` for each module that a line was asked of.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Names of types and methods from a module's tables, as in C#: nested types with dots, generic parameters by
-// name. Invariant: loops over contents of tables are bounded. Any thread. Signal-safe: no.
+// Names of types and methods from a module's tables, as in C#: nested types with dots, generic
+// parameters by name. Invariant: loops over contents of tables are bounded. Any thread.
+// Signal-safe: no.
 #include <string.h>
 
 #include "metadata/metadata.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A portable PDB, read in place: streams, the three tables that lines need (Document,
 // MethodDebugInformation, CustomDebugInformation), sequence points. Format:
-// docs/specs/PortablePdb-Metadata.md of dotnet/runtime, and ECMA-335 II.24. Invariants: every byte is
-// read through `struct cs_slice`, whose functions check its end; a method whose data do not fit has no
-// line; code that the compiler has marked as hidden does not get the line of the code before it. One
-// thread.
-// Signal-safe: no.
+// docs/specs/PortablePdb-Metadata.md of dotnet/runtime, and ECMA-335 II.24. Invariants: every byte
+// is read through `struct cs_slice`, whose functions check its end; a method whose data do not fit
+// has no line; code that the compiler has marked as hidden does not get the line of the code before
+// it. One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,9 +255,9 @@ static bool awaits_within(struct cs_slice awaits, uint32_t begin, uint32_t end) 
 
 // ---- lines ----
 
-// The point that an offset belongs to. Compilers hide code that is not in the source, and what follows
-// "#line hidden"; but the hidden point within an await only keeps a debugger from stopping twice,
-// and what follows it is the rest of the statement.
+// The point that an offset belongs to. Compilers hide code that is not in the source, and what
+// follows "#line hidden"; but the hidden point within an await only keeps a debugger from stopping
+// twice, and what follows it is the rest of the statement.
 static bool find_point(struct points *points, struct cs_slice awaits, uint32_t il,
                        struct point *out) {
   struct point point, next = {.il = 0};

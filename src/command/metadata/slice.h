@@ -40,8 +40,8 @@ static inline bool cs_slice_u32(struct cs_slice *s, uint32_t *out) {
   return true;
 }
 
-// A number of 7, 14 or 29 bits, big-endian (ECMA-335 II.23.2). *bits: its width, for signed numbers;
-// may be NULL. (streams.c)
+// A number of 7, 14 or 29 bits, big-endian (ECMA-335 II.23.2). *bits: its width, for signed
+// numbers; may be NULL. (streams.c)
 bool cs_slice_compressed(struct cs_slice *s, uint32_t *out, unsigned *bits);
 
 #endif

@@ -142,8 +142,8 @@ static uint8_t column_size(const struct cs_metadata *m, char letter) {
   }
 }
 
-// Returns false if an unknown table precedes those that are needed. Tables after an unknown one have
-// no row size, and are not read.
+// Returns false if an unknown table precedes those that are needed. Tables after an unknown one
+// have no row size, and are not read.
 static bool measure(struct cs_metadata *m, uint64_t valid) {
   for (unsigned table = 0; table < CS_TABLES; table++) {
     if ((valid >> table & 1) == 0) continue;

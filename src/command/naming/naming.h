@@ -12,8 +12,8 @@
 void cs_name_from(struct cs_recording *rec, pid_t pid);
 void cs_name_open_image(struct cs_recording *rec, uint32_t image_id);
 // Adds the names of native functions and the source lines. A file other than the recorded one is
-// not used. Only this asks servers (rec->sources), so the recording is over by then. Does nothing if
-// the names are there.
+// not used. Only this asks servers (rec->sources), so the recording is over by then. Does nothing
+// if the names are there.
 void cs_name_frames(struct cs_recording *rec);
 // The same for the frames from `first` on; `line_facts` then covers only those.
 void cs_name_frames_from(struct cs_recording *rec, size_t first);

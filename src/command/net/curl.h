@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libcurl, which is loaded only for a push or a symbol server. It depends on thirty libraries, whose
-// loading would take nine tenths of the command's start-up time.
+// libcurl, which is loaded only for a push or a symbol server. It depends on thirty libraries,
+// whose loading would take nine tenths of the command's start-up time.
 #ifndef CS_NET_CURL_H
 #define CS_NET_CURL_H
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-// Its functions, named without "curl_", with the types of its header.
+// The functions of libcurl in use, without "curl_", with the types of its header.
 // clang-format off
 #define CS_CURL_FUNCTIONS(X)                                                                 \
   X(global_init) X(easy_init) X(easy_cleanup) X(easy_reset) X(easy_setopt) X(easy_perform)   \
@@ -25,13 +25,13 @@ struct cs_curl {
 };
 extern struct cs_curl cs_curl;  // NULLs before cs_curl_load
 
-// To be called before any other use, by one thread. False: it is not installed, or cannot be
-// initialized. `what` needs it: "--push".
+// Loads libcurl; to be called before any other use, by one thread. `what` is the option that needs
+// it, for the message. False: libcurl is not installed, or cannot be initialized.
 bool cs_curl_load(const char *what, struct cs_error *err);
-// A file with the certificates to trust, from SSL_CERT_FILE, which libcurl itself does not read.
-// NULL: the system's.
+// Returns the file with the certificates to trust, from SSL_CERT_FILE, which libcurl itself does
+// not read. NULL: the system's certificates.
 const char *cs_curl_certificates(void);
-// The URL without its secrets, to be freed with cs_curl.free. NULL: out of memory.
+// Returns the URL without its secrets, to be freed with cs_curl.free. NULL: out of memory.
 char *cs_curl_shown(CURLU *url);
 
 #endif

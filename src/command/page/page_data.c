@@ -93,8 +93,8 @@ static int by_node_thread_and_route(const void *a, const void *b) {
   return x->route < y->route ? -1 : x->route > y->route;
 }
 
-// Adds what each route has in the node. The parts of its weight are rounded so that they come to the
-// whole.
+// Adds what each route has in the node. The parts of its weight are rounded so that they come to
+// the whole.
 static void add_entries(struct page *page, struct entry entry) {
   const struct cs_profile *p = page->p;
   const struct cs_node *node = &p->tree.nodes[entry.from];

@@ -23,8 +23,8 @@ struct cs_page_labels {
 };
 
 void cs_page_labels_init(struct cs_page_labels *l, const struct cs_profile *p);
-// "routes":["GET /cart/{id}",...],"byRoute":false,"traces":[[route, trace id, first ms, ms, samples, weight],...].
-// `unit`: the divisor of weights.
+// "routes":["GET /cart/{id}",...],"byRoute":false,"traces":[[route, trace id, first ms, ms,
+// samples, weight],...]. `unit`: the divisor of weights.
 void cs_page_labels_put(const struct cs_page_labels *l, uint64_t unit, struct cs_json_writer *j);
 void cs_page_labels_free(struct cs_page_labels *l);
 

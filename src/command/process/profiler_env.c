@@ -59,7 +59,7 @@ bool cs_profiler_put(const char *class, const char *library) {
   static const char *const all[] = {"ENABLE_PROFILING", "PROFILER", "PROFILER_PATH",
                                     "PROFILER_PATH_64"};
   for (size_t i = 0; i < CS_COUNT(all); i++) (void)unsetenv(name_of(DOTNET, all[i]).text);
-  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over the other
+  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over CORECLR_PROFILER_PATH
   return put(CORECLR, "ENABLE_PROFILING", "1") && put(CORECLR, "PROFILER", class) &&
          put(CORECLR, "PROFILER_PATH", library);
 }
@@ -84,7 +84,7 @@ static bool join_list(int form, const char *class, const char *library) {
   return ok;
 }
 
-// In the DOTNET_ form only where it would hide the other.
+// Sets the DOTNET_ form only where an existing one would hide the other.
 bool cs_profiler_put_notified(const char *class, const char *library) {
   bool listed =
       is_set(DOTNET, "NOTIFICATION_PROFILERS") || is_set(DOTNET, "NOTIFICATION_PROFILERS_64");

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The variables by which a program's environment names the profilers that its runtime loads. Each
-// has two forms: CORECLR_PROFILER and the like, which every runtime reads, and since .NET 11
-// DOTNET_PROFILER and the like. Which form wins there, if both are set, is not documented; so the
-// functions that set variables leave nothing to choose.
+// has two forms: CORECLR_PROFILER and the like, which every runtime reads, and DOTNET_PROFILER and
+// the like, which .NET 11 reads as well. If both are set, it is not documented which one wins, so
+// the functions here leave only one.
 #ifndef CS_PROCESS_PROFILER_ENV_H
 #define CS_PROCESS_PROFILER_ENV_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Returns the class of the main profiler that the environment of a process names (0: this one), or
-// NULL if it names none, or none but `except`. The caller frees it. `dotnet`: in DOTNET_ variables,
-// too.
+// Returns the class of the main profiler that the environment of a process names (0: this process),
+// or NULL if it names none, or only `except`. The caller frees it. `dotnet`: DOTNET_ variables
+// count.
 char *cs_profiler_named(pid_t pid, bool dotnet, const char *except);
 
 // Makes this library the main profiler of this environment. False: out of memory.

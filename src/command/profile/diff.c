@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Putting two profiles into one tree. Invariant: a node's numbers are the sum of the numbers that
-// both profiles have for its path, but for idle threads that are to be left out. One thread. Signal-safe: no.
+// both profiles have for its path, but for idle threads that are to be left out. One thread.
+// Signal-safe: no.
 #include "profile/diff.h"
 
 #include <stdlib.h>

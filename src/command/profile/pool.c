@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sentences about the thread pool. They say what was read and no more. One thread. Signal-safe: no.
+// The sentences about the thread pool. They say what was read and no more. One thread. Signal-safe:
+// no.
 #include "profile/pool.h"
 
 #include <inttypes.h>

@@ -25,8 +25,8 @@ void cs_wait_look(struct cs_wait_search *search, const char *name, size_t len);
 // pool's, timers, sockets, file watchers, and the runtime's own threads. Only in mode wall; NULL:
 // no stack is idle. The caller frees it.
 bool *cs_idle_nodes(const struct cs_profile *p);
-// The same, or NULL if they are wanted. What is made to be read leaves these out, and says so; what is
-// made for other programs has all.
+// The same, or NULL if --idle wants these threads. Output for people leaves them out, and says so;
+// output for other programs has all threads.
 bool *cs_left_out_nodes(const struct cs_profile *p);
 
 #endif

@@ -90,7 +90,7 @@ struct cs_held {
 };
 
 // Where the workers of a starved thread pool wait (pool_waits.h).
-// Workers that waited on one stack at one look. In the file as it is here.
+// Workers that waited on one stack at one look. The file has it in this form.
 struct cs_rec_pool_wait {
   uint64_t time_ns, queued;  // when, since the start; the items in the pool's queues
   uint32_t workers;          // that the pool had
@@ -109,8 +109,7 @@ struct cs_recording {
   bool lines;                          // set by the caller: places in methods are told apart
   bool inlined;                        // set by the caller: the agent reports inlining
   const struct cs_label_choice *only;  // set by the caller: which of a file's samples; NULL: all
-  struct cs_symbol_sources *sources;   // set by the caller: where debug files are besides the usual
-                                       // places; NULL: nowhere
+  struct cs_symbol_sources *sources;   // set by the caller: --symbols; NULL: only the usual places
   bool keep_samples;  // set by the caller: `samples` keeps each one; otherwise there are only sums
   struct cs_rec_sample *samples;
   size_t sample_count, sample_capacity;
@@ -192,9 +191,9 @@ void cs_recording_forget_samples(struct cs_recording *rec);
 // Texts longer than a record allows are cut off.
 uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
-// The name of a label's endpoint; "" if it is unknown. Valid until the next record.
+// Returns the name of a label's endpoint, or "". It is valid until the next record.
 const char *cs_recording_endpoint(const struct cs_recording *rec, const struct cs_label *label);
-// The HTTP status with which the label's request has ended; 0: unknown.
+// Returns the HTTP status with which the label's request has ended, or 0 if that is unknown.
 uint32_t cs_recording_status(const struct cs_recording *rec, const struct cs_label *label);
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
 void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command's side of looks from outside: the looker's start, its records, its end. Invariants: the
-// recording never waits for the looker; a looker is a child that dies with this process, and is
+// The command's side of looks from outside: the looker's start, its records, its end. Invariants:
+// the recording never waits for the looker; a looker is a child that dies with this process, and is
 // waited for by its own id. One thread. Signal-safe: no.
 #include "session/looks.h"
 

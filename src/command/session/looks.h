@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // While a process is recorded, looks at it from outside, by a process of the command's own (the
-// looker): for mode async, at its suspended operations, at random moments; in mode wall, at its thread
-// pool. A looker writes what it has seen as records of the wire, and the command takes them in like
-// those of the agent.
+// looker): for mode async, at its suspended operations, at random moments; in mode wall, at its
+// thread pool. A looker writes what it has seen as records of the wire, and the command takes them
+// in like those of the agent.
 //
-// The looker is a process because only the tracer of a thread may wait for it, and because a program
-// that was started by the command is the command's child: its end must not be taken by a look. If
-// the command dies, the kernel kills the looker; if the looker dies, the kernel resumes the program.
+// The looker is a process because only the tracer of a thread may wait for it, and because a
+// program that was started by the command is the command's child: its end must not be taken by a
+// look. If the command dies, the kernel kills the looker; if the looker dies, the kernel resumes
+// the program.
 #ifndef CS_SESSION_LOOKS_H
 #define CS_SESSION_LOOKS_H
 

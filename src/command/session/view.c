@@ -224,7 +224,8 @@ static void check_grouping(const struct cs_view *view, const struct cs_recording
 
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   bool all = true;
-  // With threads grouped, each by itself, and for the page, which groups by route and chooses traces.
+  // With threads grouped, each by itself, and for the page, which groups by route and chooses
+  // traces.
   struct resolved resolved[3] = {0};
   cs_name_frames(rec);
   const struct cs_profile_set *set = resolve(view, rec, view->each_thread, false, resolved);

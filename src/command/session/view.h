@@ -48,8 +48,8 @@ bool cs_view_timeline(const struct cs_view *view);     // a format shows samples
 // The path of the output that is the recording itself; NULL: none.
 const char *cs_view_recording(const struct cs_view *view);
 
-// Opens all files except the recording, so that a failure shows before the program starts, the
-// sources of symbols and the push.
+// Opens all files except the recording, the sources of symbols and the push, so that a failure shows
+// before the program starts.
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
 // Chooses among the recording's modes. False: it has none of those that were asked for.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);
@@ -60,7 +60,7 @@ size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *re
 // Names the frames, prints the summary and the table, writes the files and pushes. False: part of
 // that failed, which has been said.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);
-// For a recording's `sources`. NULL: there are none.
+// Returns the sources of symbols for a recording, or NULL if --symbols names none.
 struct cs_symbol_sources *cs_view_sources(struct cs_view *view);
 void cs_view_close(struct cs_view *view);  // removes what was not written
 

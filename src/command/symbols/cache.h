@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 
-// $XDG_CACHE_HOME/clrsnap/symbols, in ~/.cache by default; to be freed. It need not exist. NULL: the
-// environment names no folder.
+// Returns $XDG_CACHE_HOME/clrsnap/symbols, below ~/.cache by default, which need not exist. The
+// caller frees it. NULL: the environment names no folder.
 char *cs_symbol_cache_path(void);
-// debuginfod's: $DEBUGINFOD_CACHE_PATH, or debuginfod_client in the same place. To be freed; NULL as
-// above.
+// The same for debuginfod's: $DEBUGINFOD_CACHE_PATH, or debuginfod_client beside "clrsnap".
 char *cs_debuginfod_cache_path(void);
 // Copies a file, from its beginning to its end, to `cache`/`id`/debuginfo, which appears there
 // complete or not at all. False: *err says why it is not there.

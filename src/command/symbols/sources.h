@@ -29,11 +29,11 @@ struct cs_symbol_sources {
   struct cs_symbols_server servers[CS_SYMBOLS_MOST];
   size_t folder_count, server_count;
   char *cache;                 // the folder of what servers have sent; NULL: nothing is kept
-  struct cs_fetcher *fetcher;  // if there are servers that can be asked
+  struct cs_fetcher *fetcher;  // NULL: no server can be asked
 };
 
 // Adds a value of --symbols: DIR, URL (of a symbol server), debuginfod+URL, debuginfod (the servers
-// of DEBUGINFOD_URLS) or microsoft. False: *err.
+// of DEBUGINFOD_URLS) or microsoft. False: *err says why not.
 bool cs_symbol_sources_add(struct cs_symbol_sources *sources, const char *value,
                            struct cs_error *err);
 // To be called before a program is started. False: the servers cannot be asked; *err says why.
@@ -41,7 +41,7 @@ bool cs_symbol_sources_open(struct cs_symbol_sources *sources, struct cs_error *
 static inline bool cs_symbol_sources_any(const struct cs_symbol_sources *sources) {
   return sources->folder_count + sources->server_count > 0;
 }
-// The places for cs_elfsyms_look_in. `fetch`: servers may be asked.
+// Returns the places for cs_elfsyms_look_in. `fetch`: whether servers may be asked.
 struct cs_elf_places cs_symbol_sources_places(struct cs_symbol_sources *sources, bool fetch);
 // Says of which libraries no server has symbols, once.
 void cs_symbol_sources_report(struct cs_symbol_sources *sources);

@@ -52,9 +52,9 @@ struct cs_top_sample {  // or several with the same leaf, in one slot of the win
 
 #define CS_TOP_CLASSES 32
 
-// A frame's part in the classes of the runtime's own code, of which 0 is none: a frame of the runtime
-// without a name is shown as its class, or as that of its nearest caller that has one, as far as
-// only native frames lead there.
+// A frame's part in the classes of the runtime's own code, of which 0 is none: a frame of the
+// runtime without a name is shown as its class, or as that of its nearest caller that has one, as
+// far as only native frames lead there.
 struct cs_top_part {
   bool native, runtime;  // runtime: without a name
   uint8_t class;

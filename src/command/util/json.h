@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// JSON, written as it comes: the writer puts the commas. A `key` is the member's name in an object, a
-// constant of the caller's, and NULL for what is in an array or outermost. A write that fails shows
-// in the stream (ferror). One thread.
+// JSON, written as it comes: the writer puts the commas. A `key` is the member's name in an object,
+// a constant of the caller's, and NULL for what is in an array or outermost. A write that fails
+// shows in the stream (ferror). One thread.
 #ifndef CS_UTIL_JSON_H
 #define CS_UTIL_JSON_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time. A handler reads only the time-stamp counter (cs_tsc in base.h); these functions convert its
-// values to CLOCK_MONOTONIC nanoseconds afterwards. Signal-safe: only where said.
+// Time. A handler reads only the time-stamp counter (cs_tsc in base/cpu.h); these functions convert
+// its values to CLOCK_MONOTONIC nanoseconds afterwards. Signal-safe: only where said.
 #ifndef CS_BASE_CLOCK_H
 #define CS_BASE_CLOCK_H
 
@@ -20,7 +20,8 @@ uint64_t cs_clock_tsc_to_ns(uint64_t tsc);
 uint64_t cs_clock_ticks_to_ns(uint64_t ticks);
 // Returns the CLOCK_MONOTONIC time.
 uint64_t cs_clock_now_ns(void);
-// Returns the time of any clock of clock_gettime(2), or 0 if it does not exist (its thread has ended).
+// Returns the time of any clock of clock_gettime(2), or 0 if it does not exist (its thread has
+// ended).
 uint64_t cs_clock_read_ns(clockid_t clock);
 
 static inline struct timespec cs_timespec_of(uint64_t ns) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which C library the process runs with: one library is loaded under both. Not for handlers.
+// Which C library the process runs with: the agent is one file for glibc and musl. Not for
+// handlers.
 #ifndef CS_BASE_LIBC_H
 #define CS_BASE_LIBC_H
 

@@ -11,7 +11,7 @@ enum { CS_OWN_STACK = 2 << 20 };
 
 // Starts a thread that runs `main`, to be joined. Returns 0, or the errno of pthread_create.
 int cs_own_thread_begin(pthread_t *thread, void *(*main)(void *data), void *data);
-// As cs_own_thread_begin, with NULL, and detached.
+// Starts a detached thread that runs `main`. Returns 0, or the errno of pthread_create.
 int cs_own_thread_start(void *(*main)(void *unused));
 
 #endif

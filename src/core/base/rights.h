@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why the kernel lets this process not see into another one.
+// Why the kernel does not let this process see into another one.
 #ifndef CS_BASE_RIGHTS_H
 #define CS_BASE_RIGHTS_H
 

@@ -17,7 +17,7 @@ struct cs_method {
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method);
 // The same by plain loads, some 100 times as fast: for the method of code that is never unloaded,
-// in a runtime of which it is known that cs_method_read reads it correctly.
+// in a runtime that cs_method_read is known to read correctly.
 CS_ISLAND bool cs_method_read_permanent(const struct cs_world *world, uint64_t function_id,
                                         struct cs_method *method);
 

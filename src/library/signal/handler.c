@@ -85,7 +85,7 @@ CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t e
   cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
 }
 
-// The same, noted for the benchmark, or nothing. Not inlined, to keep the other way short.
+// The same for the benchmark: noted, or left out. Not inlined, to keep the ordinary way short.
 CS_ISLAND static __attribute__((noinline)) void serve_noted(struct cs_standstills *notes,
                                                             struct cs_thread *thread,
                                                             void *ucontext, uint64_t entry_tsc,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// handler: the signal handlers. All are installed with SA_SIGINFO | SA_RESTART, never with SA_ONSTACK.
-// Signal-safe: yes.
+// handler: the signal handlers. All are installed with SA_SIGINFO | SA_RESTART, never with
+// SA_ONSTACK. Signal-safe: yes.
 #ifndef CS_SIGNAL_HANDLER_H
 #define CS_SIGNAL_HANDLER_H
 
@@ -8,11 +8,12 @@
 
 #include "base/base.h"
 
-// The real-time signal's.
+// The handler of the real-time signal.
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
-// SIGURG's: for threads that are asked for samples, and for perf events.
+// The handler of SIGURG: for threads that are asked for samples, and for perf events.
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
-// The runtime's own signal's (threads/activation.h): for threads without a larger alternate stack.
+// The handler of the runtime's own signal (threads/activation.h): for threads without a larger
+// alternate stack.
 CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext);
 
 #endif

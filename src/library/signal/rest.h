@@ -11,7 +11,7 @@ enum {
   CS_REST_EVENTS_NS = 20000000,
 };
 
-// Is the calling thread at rest, so that no sample is taken now?
+// Returns whether the calling thread is at rest, so that no sample is taken now.
 CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc);
 CS_ISLAND bool cs_rest_holds_event(const struct cs_rest *rest, uint64_t tsc);
 // Begins the rest after a sample that began at `begin` of the time-stamp counter and `begin_cpu` of

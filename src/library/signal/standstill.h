@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// standstill: for how long samples hold threads up, and for how long an empty handler would at the
-// same instants. For the benchmark (bench/real.py) alone: every other signal, at random, then has an
-// empty handler. Signal-safe: yes; loads, stores and an addition.
+// standstill: notes of how long samples hold threads up, and how long an empty handler does at the
+// same instants. Only for the benchmark (bench/real.py), in which every other signal, at random,
+// has an empty handler. Signal-safe: yes; loads, stores and an addition.
 #ifndef CS_SIGNAL_STANDSTILL_H
 #define CS_SIGNAL_STANDSTILL_H
 
@@ -10,23 +10,22 @@
 enum { CS_STANDSTILLS = 1 << 17 };
 
 struct cs_standstill {
-  // CLOCK_MONOTONIC_RAW, when the perf event interrupted user mode; 0: not known
-  uint64_t overflow_ns;
-  uint64_t entry, end;  // of the handler, by the time-stamp counter. `end` 0: not written yet
-  uint32_t empty;       // 1: the handler did nothing
-  uint32_t clocked;     // 1: the event's signal; else the thread was asked
+  uint64_t overflow_ns;  // CLOCK_MONOTONIC_RAW, when the event interrupted user mode; 0: not known
+  uint64_t entry, end;   // of the handler, by the time-stamp counter. `end` 0: not written yet
+  uint32_t empty;        // 1: the handler did nothing
+  uint32_t clocked;      // 1: the event's signal; else the thread was asked
 };
 struct cs_standstills {
-  uint32_t used;  // may be more than there are
+  uint32_t used;  // more than CS_STANDSTILLS once they are full
   struct cs_standstill at[CS_STANDSTILLS];
 };
 
-// Begins a note of a signal that has come for the thread. If it is `empty`, the note is complete,
-// and the handler is to do nothing. NULL: there is no room, or the thread is at rest.
+// Begins the note of a signal that has come for the thread. If the note is `empty`, it is complete,
+// and the handler is to do nothing. Returns NULL if there is no room or the thread is at rest.
 CS_ISLAND struct cs_standstill *cs_standstill_begin(struct cs_standstills *notes,
                                                     const struct cs_thread *thread,
                                                     uint64_t entry_tsc, bool clocked);
-// When the calling thread's event last interrupted user mode; 0: not known
+// Returns when the calling thread's event last interrupted user mode, or 0 if that is not known.
 CS_ISLAND uint64_t cs_standstill_overflow_ns(const struct cs_thread *thread);
 
 #endif

@@ -56,7 +56,7 @@ void cs_on_thread_end(void (*call)(ThreadID id)) {
   cs_store_release(&thread_ends, call);
 }
 
-// The C library's, for destructors of thread-local objects, which run before those of pthread keys.
+// The C library calls what is passed to this function before the destructors of pthread keys.
 extern int __cxa_thread_atexit_impl(void (*call)(void *), void *data, void *library)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -69,9 +69,9 @@ static void end_self(void *unused) {
   if (self != NULL && self->clr_thread != 0) clrsnap_thread_destroyed(self->clr_thread);
 }
 
-// Of a thread that the runtime has not made, ThreadDestroyed comes after its end. At its end the
-// runtime frees the thread's small alternate stack, from a pthread key, but only where that is
-// registered; so the larger one is taken back before.
+// For a thread that the runtime has not made, ThreadDestroyed comes after the thread's end. At its
+// end the runtime frees the thread's small alternate stack, in the destructor of a pthread key, but
+// only if that stack is the registered one; so the larger one is taken back before.
 static void watch_own_end(void) {
   static __thread bool watched;
   if (!watched && __cxa_thread_atexit_impl != NULL)

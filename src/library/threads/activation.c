@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The runtime's own signal (SIGRTMIN, with which it stops threads in loops), used to give threads
-// their larger alternate stacks. The runtime blocks this signal, and only this one, while its handler
-// of SIGSEGV is on the alternate stack. Any thread; not for handlers.
+// their larger alternate stacks. The runtime blocks this signal, and only this one, while its
+// handler of SIGSEGV is on the alternate stack. Any thread; not for handlers.
 //
-// Invariants: nothing is sent unless both handlers are as the runtime has installed them, ours in
-// front of the one aside. A thread has at most one signal of ours pending. Our handler, once
-// installed, stays: a signal may be on its way for as long as the process lives.
+// Invariants: nothing is sent unless the handlers of SIGSEGV and of this signal are those that the
+// runtime has installed, except for ours in front of the latter. A thread has at most one signal of
+// ours pending. Our handler, once installed, stays: a signal may be on its way for as long as the
+// process lives.
 #include "threads/activation.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// equip: gives threads that were there before the library their larger alternate signal stacks, while
-// the runtime runs on; or, where that cannot be (threads/activation.h), in one short stop of the
-// runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
+// equip: gives threads that were there before the library their larger alternate signal stacks,
+// while the runtime runs on; or, where that cannot be (threads/activation.h), in one short stop of
+// the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
 #ifndef CS_THREADS_EQUIP_H
 #define CS_THREADS_EQUIP_H
 
@@ -13,15 +13,15 @@ struct cs_equipment {
   uint32_t given;        // threads that have theirs now, from this stop
   uint32_t asleep;       // left to sleep in foreign code
   uint32_t unanswered;   // have not answered in time, or could not be walked to the end
-  uint64_t stopping_ns;  // SuspendRuntime: until the last thread stood still
-  uint64_t stopped_ns;   // and all of them did, with ResumeRuntime
+  uint64_t stopping_ns;  // in SuspendRuntime, until the last thread stood still
+  uint64_t stopped_ns;   // for how long all of them stood still, with ResumeRuntime
 };
-// Does it for all threads that need it and are not asleep in foreign code. S_OK: threads were asked,
-// *result says how many; S_FALSE: there was none to be asked; else what SuspendRuntime has returned.
+// Asks all threads that need a larger stack and are not asleep in foreign code. S_OK: threads were
+// asked, *result says how many; S_FALSE: there was none to ask; else the result of SuspendRuntime.
 HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result);
-// The same for threads that the caller has pinned, without a stop. False: only with one.
+// Asks threads that the caller has pinned, without a stop. Returns false if that takes a stop.
 bool cs_equip_pinned(struct cs_thread *const *threads, uint32_t count);
-// Between two stops; after each the gap is twice as long.
+// Returns the gap after the next stop: twice as long, up to a limit.
 #define CS_EQUIP_FIRST_GAP_NS 100000000ull
 #define CS_EQUIP_MOST_GAP_NS 10000000000ull
 static inline uint64_t cs_equip_gap_after(uint64_t gap_ns) {

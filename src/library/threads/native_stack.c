@@ -3,8 +3,8 @@
 // library may give its threads 16 KiB, and a signal that does not fit ends the program
 // (docs/signal-safety.md, "Small stacks"). Any thread. Signal-safe: no.
 //
-// The bounds come from the C library's record of the thread, which may run meanwhile. With glibc the
-// record lies at a fixed distance from the thread's robust-mutex list, whose address the kernel
+// The bounds come from the C library's record of the thread, which may run meanwhile. With glibc
+// the record lies at a fixed distance from the thread's robust-mutex list, whose address the kernel
 // returns; with musl, the records are a ring, and have the thread's tid. Where a record has the
 // bounds is learned from the record of a thread of ours. A record may go with its thread at any
 // moment, so reads are guarded. A thread without one (made by clone, or by another C library) stays
@@ -37,8 +37,8 @@ static struct {
   bool musl;
   uint64_t robust;  // in the record
   uint64_t block;
-  uint64_t tid;   // musl's
-  uint64_t ring;  // a record of musl's that does not go: the main thread's
+  uint64_t tid;   // in musl's record
+  uint64_t ring;  // the main thread's record of musl, which does not go
 } place = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool robust_list_of(uint32_t tid, uint64_t *head) {
