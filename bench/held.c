@@ -17,7 +17,6 @@
 #include "clrsnap/clrsnap.h"
 #include "life/start.h"
 #include "prof.h"
-#include "threads/registry.h"
 #include "unwind/sites.h"
 
 enum {

@@ -3,8 +3,10 @@
 """check_layers.py SOURCE: the layout of src/ is the one that the table of docs/design.md describes. Every room is in
 the table, uses exactly the rooms that it names, none of a building above its own, and no room uses itself through
 others. What a building does differently on each architecture is in arch/ARCHITECTURE/room, and belongs to the room; a
-header there that other code includes is there for each architecture, and no other file there names what only one has. Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
-docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at most 40 files; a header guard and a struct have a name of their own.
+header there that other code includes is there for each architecture, and no other file there names what only one has.
+Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
+docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at
+most 40 files; no two header guards or structs have one name.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
 import os

@@ -11,11 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 void cs_consumer_publish_cpu(struct cs_consumer *c) {
-  struct timespec t;
-  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0) return;
-  cs_store_release(&c->header->command_cpu_ns,
-                   (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+  cs_store_release(&c->header->command_cpu_ns, cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 void cs_consumer_hide(struct cs_consumer *c) {

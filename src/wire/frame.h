@@ -29,6 +29,10 @@ static inline uint64_t cs_wire_managed_frame(uint32_t function, uint64_t offset,
   if (offset > CS_WIRE_MANAGED_OFFSET) return (uint64_t)function << 32;
   return (uint64_t)function << 32 | (exact ? CS_WIRE_MANAGED_EXACT : 0) | offset;
 }
+// What a sample is of, in front of its frames: a type, a lock, a reason.
+static inline uint64_t cs_wire_name_frame(uint32_t name) {
+  return cs_wire_managed_frame(name, 0, false);
+}
 static inline uint64_t cs_wire_native_frame(uint32_t image, uint64_t offset) {
   return (uint64_t)CS_WIRE_FRAME_NATIVE << 62 | (uint64_t)image << 40 |
          (offset & CS_WIRE_NATIVE_OFFSET);

@@ -2,7 +2,7 @@
 // What comes with other modes and options: inlined methods, several modes, idle threads, plumbing, the lines above the graph.
 "use strict";
 const assert = require("assert");
-const {evaluate, text, open, press, point, click, middle, choose} = require("./browser.js");
+const {send, evaluate, text, open, press, point, click, middle, choose} = require("./browser.js");
 const {page, diffPage, servedPage, place, hover, zoomed, hash, column, cell, rewrite, WORK,
   EVIL} = require("./page_parts.js");
 

@@ -119,11 +119,11 @@ CORECLR_PROFILER_PATH=$CLRSNAP_LIB
 LD_PRELOAD=$takeover:$PWD/plain.so
 X
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{other}' run 0 "$CLRSNAP" run-profiler "${named[@]}" true
-echo "clrsnap: the profiler {other} of the environment gives way to $their" | same err
+echo "clrsnap: the profiler {other} in the environment is replaced by $their" | same err
 # By the names that .NET 11 reads as well. Only one form is left, so every runtime loads the same profiler.
 DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER='{other}' DOTNET_PROFILER_PATH=/o.so DOTNET_PROFILER_PATH_64=/64.so \
   run 0 "$CLRSNAP" run-profiler "${named[@]}" env
-echo "clrsnap: the profiler {other} of the environment gives way to $their" | same err
+echo "clrsnap: the profiler {other} in the environment is replaced by $their" | same err
 ours
 same mine << X
 CLRSNAP_PROFILER_PATH=$their

@@ -134,17 +134,17 @@ useless 500 '' "$no HTTP status 500"
 useless loop '' "$no .*redirect.*"
 echo ftp://127.0.0.1/x >ftp.url
 useless to ftp.url "$no .*protocol.*"
-useless page '' "$no what it sends is no complete ELF file with the library's build id"
-useless file other.so "$no what it sends is no complete ELF file with the library's build id"
-useless file other.debug "$no what it sends is no complete ELF file with the library's build id"
-useless half app.debug "$no what it sends is no complete ELF file with the library's build id"
+useless page '' "$no what it sends is not a complete ELF file with the library's build id"
+useless file other.so "$no what it sends is not a complete ELF file with the library's build id"
+useless file other.debug "$no what it sends is not a complete ELF file with the library's build id"
+useless half app.debug "$no what it sends is not a complete ELF file with the library's build id"
 useless short app.debug "$no .*partial file.*"
 (ulimit -f 4096; useless endless '' "$no it sends more than 4 MB"; exit $failures) || fail "endless"
 export DEBUGINFOD_TIMEOUT=1
 useless hang '' "$no [Tt]imeout was reached"
 useless slow app.debug "$no [Tt]imeout was reached"
 unset DEBUGINFOD_TIMEOUT
-useless file nothing "$no what it sends is no complete ELF file with the library's build id"
+useless file nothing "$no what it sends is not a complete ELF file with the library's build id"
 # The next server is asked, and nobody listens at the first.
 forget
 good=http://$at/file/app.debug

@@ -26,7 +26,7 @@ refused() {
   [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/out" ] || fail "$*: more than one line"
 }
 if [ "$WHAT" = release ]; then
-  refused 2 "async takes the number of one process"
+  refused 2 "async takes one process, by its number or name"
   refused 2 "no .NET process is called 'x'; 'clrsnap ps' lists them" x
   refused 1 "there is no process 2147483647" 2147483647
   refused 1 "there is no CoreCLR in process $$" $$

@@ -16,7 +16,7 @@ refused() {
   [ $rc = "$code" ] && grep -qF -- "$text" "$WORK/err" || { cat "$WORK/err"; fail "$*: $rc, not: $text"; }
   [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/out" ] || fail "$*: more than one line"
 }
-refused 2 "stack takes the number of one process"
+refused 2 "stack takes one process, by its number or name"
 refused 2 "no .NET process is called 'x'; 'clrsnap ps' lists them" x
 refused 2 "stack takes the number or the name of a process, not '-5'" -- -5
 refused 2 "stack takes the number or the name of a process, not '0'" 0

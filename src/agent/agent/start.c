@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A recording's beginning and end. Invariants: one recording at a time in a process; the thread that
-// has claimed the shared memory writes a last word into it, a refusal or CS_WIRE_END. Threads:
+// A recording's beginning and end. Invariants: one recording at a time in a process; the thread
+// that has claimed the shared memory writes a last word into it, a refusal or CS_WIRE_END. Threads:
 // Initialize's, the one that ends the process, and the agent's, which ends itself. Signal-safe: no.
 //
 // After a recording the profiler asks to be detached, so that its callbacks cost nothing any more
@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "base/perf.h"
+#include "base/prefix.h"
 #include "base/sealed.h"
 #include "events/events.h"
 #include "events/holders.h"
@@ -69,8 +70,8 @@ static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
   }
 }
 
-// Frees what a recording uses, each thing after everything that refers to it. No callback uses any of
-// it: the state is OVER or has never been WAITING.
+// Frees what a recording uses, each thing after everything that refers to it. No callback uses any
+// of it: the state is OVER or has never been WAITING.
 static void free_recording(void) {
   cs_labels_end();
   cs_threads_free_all();
@@ -120,7 +121,7 @@ static HRESULT refuse_second(const struct cs_agent_wish *wish, bool abandoned) {
   struct cs_producer other;
   struct cs_error err = {""}, busy = {""};
   (void)cs_error_set(&busy,
-                     abandoned ? "process %d has not given up a recording yet whose clrsnap was "
+                     abandoned ? "process %d is still ending the recording of a clrsnap that was "
                                  "killed (process %u): try again"
                                : "process %d is being recorded already, by another clrsnap "
                                  "(process %u)",
@@ -162,7 +163,7 @@ static bool is_for_somebody_else(const char *path) {
   static const char own[] = CS_SEALED_LINK_BEGIN "clrsnap" CS_SEALED_LINK_END;
   char link[sizeof own];
   ssize_t n = readlink(path, link, sizeof link);
-  bool other = n >= 0 && strncmp(path, "/proc/", 6) == 0 &&
+  bool other = n >= 0 && cs_begins(path, "/proc/") &&
                ((size_t)n != sizeof own - 1 || memcmp(link, own, sizeof own - 1) != 0);
   bool gone = n < 0 && errno == ENOENT;
   if (!(other || gone) || is_elsewhere()) return false;
@@ -335,8 +336,8 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   return start_thread(&err) ? S_OK : refuse(err.text);
 }
 
-// The wait is bounded because it delays the end of the program, which a thread of ours that hangs in
-// the CLR must not prevent.
+// The wait is bounded because it delays the end of the program, which a thread of ours that hangs
+// in the CLR must not prevent.
 void cs_agent_stop(void) {
   cs_store_release(&exiting, 1u);
   if (!cs_agent_is_active()) return;

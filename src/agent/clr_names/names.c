@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Names of FunctionIDs: from their module's metadata; for dynamic methods and IL stubs, from the
-// runtime. Invariant: every text is terminated and bounded, whatever the metadata contains. Threads:
-// any that may call the CLR. Signal-safe: no.
+// runtime. Invariant: every text is terminated and bounded, whatever the metadata contains.
+// Threads: any that may call the CLR. Signal-safe: no.
 #include "clr_names/names.h"
 
 #include <string.h>
 
+#include "base/prefix.h"
 #include "clr_names/types.h"
 
 enum { NESTING = 6, NAME_UNITS = 512 };
@@ -158,7 +159,7 @@ static bool name_dynamic(struct context *c, FunctionID function, struct cs_metho
                                                      NAME_UNITS, &len, wide)))
     return false;
   utf16_into(name, sizeof name, wide, len);
-  bool is_stub = strncmp(name, stub_prefix, sizeof stub_prefix - 1) == 0;
+  bool is_stub = cs_begins(name, stub_prefix);
   struct cs_text_out text = cs_text_begin(out->method, sizeof out->method);
   cs_text_add(&text, is_stub ? "[IL stub] " : "[dynamic] ");
   cs_text_add(&text, is_stub ? name + sizeof stub_prefix - 1 : name);
@@ -174,8 +175,8 @@ bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs
   memset(out, 0, sizeof *out);
   out->kind = CS_NAME_UNKNOWN;
   if (function == 0) return false;
-  // First, because for a dynamic method, too, the runtime returns some module's metadata, with a token
-  // that is not in it.
+  // First, because for a dynamic method, too, the runtime returns some module's metadata, with a
+  // token that is not in it.
   BOOL dynamic = 0;
   if (info->lpVtbl->IsFunctionDynamic(info, function, &dynamic) == S_OK && dynamic)
     return name_dynamic(&c, function, out);

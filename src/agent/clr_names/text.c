@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Bounded text. Invariant: at[len] is NUL and len < cap; once something has been left out, nothing is
-// added any more, so that a cut text has no gap. Any thread. Signal-safe: no.
+// Bounded text. Invariant: at[len] is NUL and len < cap; once something has been left out, nothing
+// is added any more, so that a cut text has no gap. Any thread. Signal-safe: no.
 #include "clr_names/text.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/utf16.h"
-#include "clr/clr.h"
 
 struct cs_text_out cs_text_begin(char *buffer, size_t cap) {
   buffer[0] = '\0';

@@ -4,11 +4,11 @@
 // API outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE), as the agent's thread has to.
 // Hence a thread for this alone. Its managed code takes the lock of all EventSources and runs class
 // constructors, and the program's threads do so in the other order: the runtime may deadlock there
-// while a program creates its first EventSources (dotnet/runtime #105682, #118014). A program that is
-// recorded from its start has none yet when the sessions begin.
+// while a program creates its first EventSources (dotnet/runtime #105682, #118014). A program that
+// is recorded from its start has none yet when the sessions begin.
 //
-// Invariants: the wait for that thread is bounded; one that is too late to start sessions stops
-// them again itself, and there is one errand at a time. Threads: the agent's, and that one.
+// Invariants: the wait for that thread is bounded; a thread that has started sessions too late
+// stops them itself; there is one such thread at a time. Threads: the agent's, and that one.
 // Signal-safe: no.
 #include "events/sessions.h"
 
@@ -41,7 +41,7 @@ static struct session {
   bool open;
 } sessions[3];
 
-// One for each level.
+// One session for each level.
 static void choose_keywords(void) {
   sessions[0] = (struct session){
       .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
@@ -86,46 +86,46 @@ static struct {
   bool stop;       // else start
   ICorProfilerInfo15 *info;
   HRESULT result;
-} errand;
+} call;
 
-static void *run_errand(void *unused) {
+static void *run_call(void *unused) {
   (void)unused;
   uint32_t under_way = UNDER_WAY;
-  ICorProfilerInfo15 *info = errand.info;
+  ICorProfilerInfo15 *info = call.info;
   is_ours = true;
-  errand.result = errand.stop ? stop_all(info) : start_all(info);
-  if (!cs_cas(&errand.state, &under_way, (uint32_t)NONE)) {
+  call.result = call.stop ? stop_all(info) : start_all(info);
+  if (!cs_cas(&call.state, &under_way, (uint32_t)NONE)) {
     (void)stop_all(info);
     (void)info->lpVtbl->Release(info);
-    cs_log("the runtime has come back from a session of events, too late");
-    cs_store_release(&errand.state, (uint32_t)NONE);
+    cs_log("the runtime has returned from starting or stopping events, too late");
+    cs_store_release(&call.state, (uint32_t)NONE);
   }
-  cs_futex_wake(&errand.state);
+  cs_futex_wake(&call.state);
   return NULL;
 }
 
-// E_PENDING: it has not come back, and releases the interface itself.
-static HRESULT wait_for_errand(unsigned seconds) {
+// E_PENDING: the thread has not come back; it will release the interface itself.
+static HRESULT wait_for_call(unsigned seconds) {
   uint32_t under_way = UNDER_WAY;
   uint64_t until = cs_clock_now_ns() + seconds * 1000000000ull;
-  while (cs_load_acquire(&errand.state) == UNDER_WAY && cs_clock_now_ns() < until)
-    cs_futex_wait_until(&errand.state, UNDER_WAY, until);
-  return cs_cas(&errand.state, &under_way, (uint32_t)GIVEN_UP) ? E_PENDING : errand.result;
+  while (cs_load_acquire(&call.state) == UNDER_WAY && cs_clock_now_ns() < until)
+    cs_futex_wait_until(&call.state, UNDER_WAY, until);
+  return cs_cas(&call.state, &under_way, (uint32_t)GIVEN_UP) ? E_PENDING : call.result;
 }
 
 static HRESULT send(bool stop, unsigned seconds) {
   uint32_t none = NONE;
   ICorProfilerInfo15 *info = NULL;
-  if (!cs_cas(&errand.state, &none, (uint32_t)UNDER_WAY)) return E_PENDING;
+  if (!cs_cas(&call.state, &none, (uint32_t)UNDER_WAY)) return E_PENDING;
   HRESULT hr =
       cs_agent.info->lpVtbl->QueryInterface(cs_agent.info, &IID_ICorProfilerInfo12, (void **)&info);
-  errand.info = info;
-  errand.stop = stop;
-  if (hr == S_OK && cs_own_thread_start(run_errand) != 0) hr = E_FAIL;
+  call.info = info;
+  call.stop = stop;
+  if (hr == S_OK && cs_own_thread_start(run_call) != 0) hr = E_FAIL;
   if (hr == S_OK)
-    hr = wait_for_errand(seconds);
+    hr = wait_for_call(seconds);
   else
-    cs_store_release(&errand.state, (uint32_t)NONE);
+    cs_store_release(&call.state, (uint32_t)NONE);
   if (info != NULL && hr != E_PENDING) (void)info->lpVtbl->Release(info);
   return hr;
 }
@@ -150,11 +150,12 @@ bool cs_sessions_start(struct cs_error *err) {
 void cs_sessions_stop(void) {
   if (cs_sessions_are_stuck()) return;
   HRESULT hr = send(true, STOP_S);
-  if (hr != S_OK) cs_log_important("events go on: EventPipeStopSession: 0x%08x", (unsigned)hr);
+  if (hr != S_OK)
+    cs_log_important("events cannot be stopped (EventPipeStopSession: 0x%08x)", (unsigned)hr);
 }
 
 bool cs_sessions_are_stuck(void) {
-  return cs_load_acquire(&errand.state) != NONE;
+  return cs_load_acquire(&call.state) != NONE;
 }
 
 bool cs_sessions_own_thread(void) {

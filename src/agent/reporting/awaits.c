@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Learns from the profiling API what handlers need in order to find awaiting methods
 // (signal/awaits.h), where a sample shows that it is missing: which return addresses are in a box's
-// MoveNext, and what the classes are that its Task's continuation leads to. And turns such a chain of
-// classes into frames.
+// MoveNext, and what the classes are that its Task's continuation leads to. And turns such a chain
+// of classes into frames.
 //
-// Invariants: a class is looked up only if no code has been unloaded since an object of it was seen,
-// and unloading waits for the end of that (cs_unload_begin_naming); when a module has been unloaded,
-// everything is learnt anew. A chain is believed only if its first box is one of the method whose
-// frame is above the box's frame. Threads: the agent's; cs_awaits_suspended and _resuming, the one
-// that has stopped the runtime; cs_awaits_forget, one that unloads. Signal-safe: no.
+// Invariants: a class is looked up only if no code has been unloaded since an object of it was
+// seen, and unloading waits for the end of that (cs_unload_begin_naming); when a module has been
+// unloaded, everything is learnt anew. A chain is believed only if its first box is one of the
+// method whose frame is above the box's frame. Threads: the agent's; cs_awaits_suspended and
+// _resuming, the one that has stopped the runtime; cs_awaits_forget, one that unloads. Signal-safe:
+// no.
 #include "reporting/awaits.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/prefix.h"
 #include "codemap/method.h"
 #include "life/library.h"
 #include "reporting/await_source.h"
@@ -89,8 +91,8 @@ void cs_awaits_free(void) {
   method_capacity = 0;
 }
 
-// Objects move only between RuntimeSuspendFinished and RuntimeResumeStarted, which come on one thread
-// at a time, under the runtime's lock of the thread list.
+// Objects move only between RuntimeSuspendFinished and RuntimeResumeStarted, which come on one
+// thread at a time, under the runtime's lock of the thread list.
 void cs_awaits_suspended(void) {
   __atomic_store_n(&table.stops, (cs_load_acquire(&table.stops) + 1) | 1, __ATOMIC_SEQ_CST);
 }
@@ -125,7 +127,7 @@ static bool is_watched_box_name(const struct cs_class *class) {
 // A Task of methods that the runtime suspends itself. They stand between it and its awaiter.
 static bool is_of_runtime_async(const struct cs_class *class) {
   static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers+";
-  return class->core && strncmp(class->name, helpers, sizeof helpers - 1) == 0;
+  return class->core && cs_begins(class->name, helpers);
 }
 
 // Is it a method of a box that needs `this` after the state machine's MoveNext has returned?
@@ -139,8 +141,8 @@ static bool may_run_box(const struct cs_method_name *name) {
   return false;
 }
 
-// The class for methods whose `this` is not a box but a running Task, and for their callers; 0: it is
-// neither.
+// The class for methods whose `this` is not a box but a running Task, and for their callers; 0: it
+// is neither.
 static uint64_t runner_of(const struct cs_method_name *name) {
   static const struct {
     const char *space, *type, *method;
@@ -178,8 +180,7 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
     method_capacity = capacity;
   }
   bool context = strcmp(name->space, "System.Threading") == 0 &&
-                 strcmp(name->type, "ExecutionContext") == 0 &&
-                 strncmp(name->method, "Run", 3) == 0;
+                 strcmp(name->type, "ExecutionContext") == 0 && cs_begins(name->method, "Run");
   bool callback = strcmp(name->space, "System.Runtime.CompilerServices") == 0 &&
                   strstr(name->type, "StateMachineBox<") != NULL &&
                   strcmp(name->method, "ExecutionContextCallback") == 0;
@@ -213,8 +214,8 @@ static void add_site(uint64_t ip, uint64_t class) {
   site_count++;
 }
 
-// Has frame i called ExecutionContext.Run to run a state machine? Only a box's MoveNext does that, so
-// if it is none, one has been inlined there.
+// Has frame i called ExecutionContext.Run to run a state machine? Only a box's MoveNext does that,
+// so if it is none, one has been inlined there.
 static bool has_box_inlined(const uint64_t *wire, uint32_t i) {
   const struct method *own = method_of(wire[i]), *run = method_of(wire[i - 1]);
   if (i < 2 || own->identity == 0 || own->between || !run->runs_context) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From the ring to the wire, sample by sample. Invariants: everything that a sample refers to (thread,
-// methods, images) is on the wire before it; a sample that cannot be sent whole is dropped and
-// counted; a record leaves the ring only after that. The agent's thread only. Signal-safe: no.
+// From the ring to the wire, sample by sample. Invariants: everything that a sample refers to
+// (thread, methods, images) is on the wire before it; a sample that cannot be sent whole is dropped
+// and counted; a record leaves the ring only after that. The agent's thread only. Signal-safe: no.
 #include "reporting/drain.h"
 
 #include <stdio.h>
@@ -28,8 +28,8 @@
 
 enum { REFRESH_NS = 50000000 };  // between two searches for new images because of unknown code
 
-// The frames of the sample that is being sent, from the second on. The first is for what an event is
-// about; before it there is room for the kernel's.
+// The frames of the sample that is being sent, from the second on. The first is for what an event
+// is about; before it there is room for the kernel's.
 static uint64_t *buffer, *frames;
 static uint64_t lost[CS_SAMPLE_MODES];  // for want of room in the wire
 static uint64_t next_refresh_ns;
@@ -79,7 +79,8 @@ static bool translate(const struct cs_sample *s, uint32_t count) {
 }
 
 // How many of an event's frames to leave out: the first are the runtime's own that report the event
-// (or hold the thread up) and, for an exception, dispatch it. All, if there is no managed code after them.
+// (or hold the thread up) and, for an exception, dispatch it. All, if there is no managed code
+// after them.
 static uint32_t prologue_of(uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint64_t frame = frames[1 + i];
@@ -124,7 +125,8 @@ static uint32_t holds(const struct cs_sample *s) {
 
 // With what the event is about as the leaf, if that has a name. NULL: no room.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
-  // Where a thread is that holds something up or a lock counts, also in the runtime's and native code.
+  // Where a thread is that holds something up or a lock counts, also in the runtime's and native
+  // code.
   bool whole = s->cause == CS_CAUSE_HOLDUP || s->mode == CS_WIRE_MODE_HOLDERS;
   uint32_t skip = whole ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
@@ -134,7 +136,7 @@ static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   if (s->mode == CS_WIRE_MODE_HOLDERS) type = holds(s);
   if (type == 0) return first;
   if (!cs_event_name_to_wire(type, &id)) return NULL;
-  *--first = (uint64_t)id << 32;
+  *--first = cs_wire_name_frame(id);
   ++*count;
   return first;
 }
@@ -231,13 +233,13 @@ static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weigh
     lost[mode]++;
     return false;
   }
-  out[0] = (uint64_t)id << 32;
+  out[0] = cs_wire_name_frame(id);
   cs_producer_commit_sample(&cs_agent.wire, &record, NULL);
   return true;
 }
 
-// May the sample be sent again as long as its thread sleeps? Its stack and its label stay, which only
-// the thread itself changes; others may begin to await its methods.
+// May the sample be sent again as long as its thread sleeps? Its stack and its label stay, which
+// only the thread itself changes; others may begin to await its methods.
 static bool is_repeatable(const struct cs_sample *s) {
   return s->cause == CS_CAUSE_NONE && s->await_state == CS_AWAITS_NONE &&
          s->stop != CS_STOP_UNKNOWN_CODE;  // that may soon be known
@@ -255,8 +257,8 @@ static void learn_stack(const struct cs_sample *s) {
   cs_store_release(&thread->stack.hi, stack.hi);
 }
 
-// Unknown code may be a library that was loaded since the last search. It need not end the walk: from
-// a leaf there is often another way on.
+// Unknown code may be a library that was loaded since the last search. It need not end the walk:
+// from a leaf there is often another way on.
 static bool has_unknown_code(const struct cs_sample *s) {
   if (s->stop == CS_STOP_UNKNOWN_CODE) return true;
   return s->frame_count > 0 && CS_FRAME_WORD_KIND(s->frames[0]) == CS_CODE_NONE &&

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/prefix.h"
 
 enum { NAME_BYTES = 64 };
 
@@ -39,8 +40,9 @@ static const struct {
     {"Thread", "Thread.Join"},
 };
 
-// Which of its methods waits says more than the type. On a WaitHandle, neither the stack nor the event
-// says whether it is an event, a mutex or a semaphore. The name counts for methods that begin so.
+// Which of its methods waits says more than the type. On a WaitHandle, neither the stack nor the
+// event says whether it is an event, a mutex or a semaphore. The name counts for methods that begin
+// so.
 static const struct {
   const char *space, *type, *method, *name;
 } by_method[] = {
@@ -60,23 +62,21 @@ static const struct {
 
 // Methods that call the program's code, and whose names are of no use.
 static bool runs_code(const struct cs_method_name *name) {
-  return strncmp(name->type, "ThreadPool", 10) == 0 ||
-         strcmp(name->type, "ExecutionContext") == 0 || strncmp(name->type, "Thread.", 7) == 0 ||
-         strstr(name->method, "Execute") != NULL || strncmp(name->method, "Invoke", 6) == 0 ||
-         strcmp(name->method, "StartCallback") == 0 ||
+  return cs_begins(name->type, "ThreadPool") || strcmp(name->type, "ExecutionContext") == 0 ||
+         cs_begins(name->type, "Thread.") || strstr(name->method, "Execute") != NULL ||
+         cs_begins(name->method, "Invoke") || strcmp(name->method, "StartCallback") == 0 ||
          strstr(name->method, "RunContinuation") != NULL;
 }
 
 static bool is_awaiter(const struct cs_method_name *name) {
   return strcmp(name->space, "System.Runtime.CompilerServices") == 0 &&
-         strstr(name->type, "Task") != NULL && strncmp(name->method, "Get", 3) == 0;
+         strstr(name->type, "Task") != NULL && cs_begins(name->method, "Get");
 }
 
 static const char *name_by_method(const struct cs_method_name *name) {
   for (unsigned i = 0; i < CS_COUNT(by_method); i++)
     if (strcmp(name->space, by_method[i].space) == 0 &&
-        strcmp(name->type, by_method[i].type) == 0 &&
-        strncmp(name->method, by_method[i].method, strlen(by_method[i].method)) == 0)
+        strcmp(name->type, by_method[i].type) == 0 && cs_begins(name->method, by_method[i].method))
       return by_method[i].name;
   return NULL;
 }
@@ -112,7 +112,7 @@ bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
   int len = (int)strcspn(name->type, "<");
   struct waiter *w = add(id);
   if (w == NULL) return false;
-  if (awaiter || strncmp(name->type, "Task<", 5) == 0)
+  if (awaiter || cs_begins(name->type, "Task<"))
     (void)snprintf(w->name, sizeof w->name, "Task");
   else if (fixed != NULL)
     (void)snprintf(w->name, sizeof w->name, "%s", fixed);

@@ -5,10 +5,11 @@
 // it was preempted on this one by this very look. A thread that only waits for a processor, or has
 // gone to sleep, has used its time elsewhere than where it is now, and is left alone.
 //
-// What a sample stands for does not depend on its own moment, so that each moment of CPU time counts
-// the same however long its thread lives. It is the time between two looks, times a factor by which
-// the samples of all threads stand for the CPU time that these have used lately, whatever looks have
-// missed. Small corrections, for all threads and for each, make the sums follow the clocks.
+// What a sample stands for does not depend on its own moment, so that each moment of CPU time
+// counts the same however long its thread lives. It is the time between two looks, times a factor
+// by which the samples of all threads stand for the CPU time that these have used lately, whatever
+// looks have missed. Small corrections, for all threads and for each, make the sums follow the
+// clocks.
 //
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
 // depend on them, and is dropped unless nearly all are late. The agent's thread only, except for
@@ -25,6 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/prefix.h"
 #include "base/random.h"
 #include "sampling/ask.h"
 #include "sampling/engine.h"
@@ -44,8 +46,8 @@ enum {
   MOST_STOPPED = 64,
 };
 
-// Half a period to one and a half pass between two looks. So when a look finds a thread running, the
-// thread's samples so far stand for this much of a period less than it has used, on average.
+// Half a period to one and a half pass between two looks. So when a look finds a thread running,
+// the thread's samples so far stand for this much of a period less than it has used, on average.
 #define LEAD 0.46
 
 static struct {
@@ -138,7 +140,7 @@ static bool waits_here(uint32_t tid, int processor) {
   char text[512];
   if (!read_file(tid, "stat", text, sizeof text)) return false;
   const char *at = strrchr(text, ')');
-  if (at == NULL || strncmp(at, ") R ", 4) != 0) return false;
+  if (at == NULL || !cs_begins(at, ") R ")) return false;
   at++;
   for (int field = 1; field < 37 && at != NULL; field++) at = strchr(at + 1, ' ');
   return at != NULL && strtol(at, NULL, 10) == processor;

@@ -96,9 +96,8 @@ static void count_descriptors(void) {
 static bool too_many(struct cs_error *why, unsigned threads) {
   return cs_error_set(
       why,
-      "%u file descriptors of %u are in use, and the program is left half of the "
-      "others, and seven eighths of all; the rest would not do for the events of %u "
-      "threads: raise ulimit -n",
+      "%u of %u file descriptors are in use; perf events take half of the others and an eighth of "
+      "all at most, which is too few for %u threads: raise ulimit -n",
       perf.in_use, perf.limit, threads);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// When threads that were there before an attach get their larger alternate stacks, and how much time
-// is not sampled until then. A thread that slept in foreign code when the recording began is asked as
-// soon as it is seen to run. Where that takes a stop of the runtime, the invariant is: it is stopped
-// once when a recording begins, if any thread needs it; after that only for a thread that is found
-// running: each time after twice as long a pause, or sooner, once the time that is not sampled is
-// WORTH times the duration of a stop. The agent's thread only. Signal-safe: no.
+// Decides when threads that were there before an attach get their larger alternate stacks, and
+// counts the time that is not sampled until then. A thread that slept in foreign code when the
+// recording began is asked as soon as it is seen to run. Invariant, where that takes a stop of the
+// runtime: the runtime is stopped once when a recording begins, if any thread needs it; after that
+// only for a thread that is found running, each time after twice as long a pause, or as soon as the
+// time that was not sampled is WORTH times the duration of a stop. The agent's thread only.
+// Signal-safe: no.
 #include "sampling/equip.h"
 
 #include "base/libc.h"
@@ -18,8 +19,8 @@
 
 enum {
   CHECK_MS = 20,  // between two looks at threads that have no larger stack yet
-  SOON_MS = 2,    // the same while one of them runs,
-  REST = 50,      // and at least so many times the duration of a look
+  SOON_MS = 2,    // the same while one of them runs
+  REST = 50,      // a pause is at least this many times the duration of a look
   GIVE_UP = 3,    // refusals in a row
   WORTH = 100,    // how many times the last stop's duration of unsampled CPU time is worth a stop
 };
@@ -67,10 +68,11 @@ void cs_equip_begin(void) {
   state = (typeof(state)){.gap_ns = CS_EQUIP_FIRST_GAP_NS};
   stop(0);
   if (state.asleep > 0 && cs_libc_is_musl())
-    cs_producer_say(&cs_agent.wire,
-                    "musl has no unwind data, so nobody knows for whom a thread waits in it: "
-                    "threads that began before the attach are sampled little or not at all; record "
-                    "the program from its start, or use clrsnap stack");
+    cs_producer_say(
+        &cs_agent.wire,
+        "musl has no unwind data, so it is not known for which code a thread waits in it: "
+        "threads that began before the attach are sampled little or not at all; record "
+        "the program from its start, or use clrsnap stack");
   state.left = 1;  // one look at least, at the threads that sleep
 }
 
@@ -91,7 +93,7 @@ static bool count_unsampled(struct cs_agent_thread *t, void *data) {
   return true;
 }
 
-// False: threads are not to be asked while the runtime runs on.
+// Returns false if threads must not be asked while the runtime runs on.
 static bool ask_running(void) {
   enum { AT_ONCE = 64 };
   struct cs_thread *threads[AT_ONCE];

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "signal/handler.h"
-#include "signal/signal.h"
 #include "threads/own_signal.h"
 
 static struct {
@@ -39,8 +38,8 @@ bool cs_sigurg_take(struct cs_error *why) {
   return true;
 }
 
-// A signal that is still on its way is ignored from then on, unless the program installs a handler at
-// this very moment.
+// A signal that is still on its way is ignored from then on, unless the program installs a handler
+// at this very moment.
 void cs_sigurg_release(void) {
   struct sigaction now;
   if (cs_sigurg_is_taken() && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))

@@ -18,7 +18,8 @@ struct cs_shown_walks {
   bool wanting;       // its last sample was taken without them
 };
 
-// The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are atomic.
+// The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are
+// atomic.
 struct cs_lock_wait {
   uint32_t serial;   // odd: it waits
   uint32_t stops;    // of the runtime, when the wait began
@@ -57,10 +58,9 @@ struct cs_agent_thread {
   // thread_life.c.
   bool seen;          // a native thread: found by the current scan
   bool room_unknown;  // a native thread: its stack's size could not be determined
-  uint64_t
-      waiting_from;  // mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own,
-                     // and the agent's when the recording ends
-
+  // Mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own, and the agent's when
+  // the recording ends.
+  uint64_t waiting_from;
   uint32_t lock_owner;  // mode lock: the id of the thread that held the lock when this one began
                         // to wait for it; 0: unknown; CS_NO_LOCK_OWNER. The thread's own
   struct cs_lock_wait lock_wait;
@@ -84,7 +84,7 @@ struct cs_agent_thread {
   uint64_t slept_runs;      // wall.c: its run count when that sample was taken
   struct cs_shown_walks shown;
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
-  bool weighed;              // weight.c: there has been such a sample
+  bool weighed;              // weight.c: a sample of wall time has been weighed
   uint64_t ended_ns;         // when it was removed from the list
   uint64_t owed_ns;     // weight.c: time before that, which its next sample by signal stands for
   uint64_t put_off_ns;  // weight.c: when a signal was last put off

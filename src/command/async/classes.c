@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/prefix.h"
 #include "objects/objects.h"
 #include "util/map.h"
 
@@ -134,7 +135,7 @@ static bool is_state(const char *name) {
   return strcmp(name, "<>1__state") == 0 || strcmp(name, "$State") == 0;
 }
 static bool is_awaiter(const char *name) {
-  return strncmp(name, "<>u__", 5) == 0 || strncmp(name, "$A", 2) == 0;
+  return cs_begins(name, "<>u__") || cs_begins(name, "$A");
 }
 
 static uint64_t end_of_field(const struct cs_heap_class_fields *fields, uint32_t index,

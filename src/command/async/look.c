@@ -10,6 +10,7 @@
 
 #include "async/async.h"
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "process/proc.h"
 
 enum { MOST_TRIES = 400, MOST_NAME = 4096 };
@@ -101,11 +102,12 @@ static uint32_t method_step(void *data, const struct cs_async_object *object, co
   return note[0] == '\0' ? cs_map_put(&names->methods, key, step, &added) : step;
 }
 
-// A Task of methods that the runtime suspends itself: it leads to their continuations, not to boxes.
+// A Task of methods that the runtime suspends itself: it leads to their continuations, not to
+// boxes.
 static bool is_runtime_async(struct names *names, uint32_t class) {
   static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers.";
   const char *name = cs_async_class_at(names->classes, class)->core_name;
-  return name != NULL && strncmp(name, helpers, sizeof helpers - 1) == 0;
+  return name != NULL && cs_begins(name, helpers);
 }
 
 static uint32_t task_step(void *data, const struct cs_async_object *object) {

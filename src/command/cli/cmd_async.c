@@ -35,9 +35,7 @@ static const struct options defaults = {.take = {.limit_s = DEFAULT_LIMIT_S, .co
                                         .filter = ""};
 
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
-  struct options *o = options;
-  if (count != 1) return cs_error_set(err, "async takes the number of one process");
-  return cs_parse_pid("async", operands[0], &o->pid, err);
+  return cs_parse_only_pid("async", count, operands, &((struct options *)options)->pid, err);
 }
 
 enum { NUMBER_BYTES = 32 };
@@ -112,7 +110,8 @@ struct put {
   uint32_t count;  // nodes that have been put
 };
 
-// A node and what it awaits, as items of one array: a chain may be longer than readers of JSON nest.
+// A node and what it awaits, as items of one array: a chain may be longer than readers of JSON
+// nest.
 static void put_node(struct put *put, uint32_t node, uint32_t parent, uint32_t depth) {
   const struct cs_async_tree *tree = put->tree;
   const struct cs_async_node *at = &tree->nodes[node];
@@ -194,9 +193,7 @@ const struct cs_command cs_async_command = {
         "hang; how long that took is printed. The same user or root can do this, where ptrace is "
         "allowed.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap async 1234\n"
         "  clrsnap async --filter Checkout 1234\n"
         "  clrsnap async --json 1234 | jq -r '.awaits[] | \"  \" * .depth + \"\\(.count) "

@@ -327,16 +327,17 @@ static void free_comparison(struct comparison *c) {
   for (size_t i = 0; i < c->compared; i++) cs_diff_free(&c->diffs[i]);
 }
 
-static int judge(const struct comparison *c, const struct options *o) {
-  return cs_fail_if_judge(&o->fail_if, c->diffs, c->compared);
+static int check_conditions(const struct comparison *c, const struct options *o) {
+  return cs_fail_if_exit_code(&o->fail_if, c->diffs, c->compared);
 }
 
-// What was written for a program, or a page, has idle threads.
-static int judge_again(const struct side sides[2], const struct options *o) {
+// For what was written for a program or as a page, which has idle threads: conditions are about a
+// comparison without them.
+static int check_without_idle(const struct side sides[2], const struct options *o) {
   struct comparison comparison = {0};
   if (o->fail_if.count == 0) return 0;
   compare_modes(&comparison, sides, o, true);
-  int code = judge(&comparison, o);
+  int code = check_conditions(&comparison, o);
   free_comparison(&comparison);
   return code;
 }
@@ -355,7 +356,7 @@ static int compare(struct side sides[2], const struct options *o) {
   bool to_read = o->as == DIFF_TEXT || o->as == DIFF_MARKDOWN;
   make_comparison(&comparison, sides, o, to_read);
   bool ok = write_comparison(&comparison, o, sides[0].rec.bytes + sides[1].rec.bytes);
-  int code = to_read ? judge(&comparison, o) : judge_again(sides, o);
+  int code = to_read ? check_conditions(&comparison, o) : check_without_idle(sides, o);
   free_comparison(&comparison);
   return ok ? code : CS_EXIT_FAILURE;
 }
@@ -392,9 +393,8 @@ const struct cs_command cs_diff_command = {
         "  html        .html              a page for the browser: flame graph in two colours\n"
         "  json        .json              for scripts: one call tree, with both numbers\n"
         "  collapsed   .collapsed         one line per stack, with its time before and after\n"
-        "  md          .md                for a reader in a hurry, or an assistant: at most 4 KB\n"
-        "\n"
-        "Examples:\n"
+        "  md          .md                for a reader in a hurry, or an assistant: at most 4 KB\n",
+    .examples =
         "  clrsnap diff monday.clrsnap tuesday.clrsnap\n"
         "  clrsnap diff -o diff.html monday.clrsnap tuesday.clrsnap\n"
         "  clrsnap diff --fail-if 'self(Shop.Cart.*) > +5%' main.clrsnap change.clrsnap\n"

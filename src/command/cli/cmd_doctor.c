@@ -80,9 +80,7 @@ const struct cs_command cs_doctor_command = {
         "The exit code is 0 if everything works, 1 if something does not, and 2 for a wrong "
         "command line.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap doctor\n"
         "  clrsnap doctor 1234\n"
         "  clrsnap doctor --json 1234 | jq '.findings[] | select(.state == \"fault\")'\n",

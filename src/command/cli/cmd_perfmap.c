@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap perfmap PID`: writes /tmp/perf-PID.map where perf looks for it: in the process's own
-// /tmp, under the PID that it has in its own namespace. Invariants: no symbolic link is followed and
-// no file is opened that exists already, since everybody may write to /tmp; the name is given to the
-// whole file only. perf ignores a map that belongs to neither root nor its own user, so that the
-// file is the caller's. One thread. Signal-safe: no.
+// /tmp, under the PID that it has in its own namespace. Invariants: no symbolic link is followed
+// and no file is opened that exists already, since everybody may write to /tmp; the name is given
+// to the whole file only. perf ignores a map that belongs to neither root nor its own user, so that
+// the file is the caller's. One thread. Signal-safe: no.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,9 +38,7 @@ static const struct cs_option table[] = {
 static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
 
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
-  struct options *o = options;
-  if (count != 1) return cs_error_set(err, "perfmap takes the number of one process");
-  return cs_parse_pid("perfmap", operands[0], &o->pid, err);
+  return cs_parse_only_pid("perfmap", count, operands, &((struct options *)options)->pid, err);
 }
 
 // With DOTNET_PerfMapEnabled the runtime keeps the file open and goes on writing to it.
@@ -148,9 +146,7 @@ const struct cs_command cs_perfmap_command = {
         "code that has run. It is read from outside, while the program runs; nothing has to be set "
         "up before, and nothing stays active afterwards.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap perfmap 1234 && perf top -p 1234\n"
         "  perf record -g -p 1234 -- sleep 10; clrsnap perfmap 1234; perf report\n",
     .size = sizeof(struct options),

@@ -76,9 +76,7 @@ const struct cs_command cs_ps_command = {
         "The assembly is the process's name, which other verbs take in place of its number. Where "
         "a process cannot be asked for these, a line below it says why.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap ps\n"
         "  clrsnap record -d 10 $(clrsnap ps --json | jq '.[] | select(.assembly == "
         "\"Shop\").pid')\n",

@@ -161,9 +161,7 @@ const struct cs_command cs_report_command = {
         "written.",
     .groups = groups,
     .shows_formats = true,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap report busy.clrsnap\n"
         "  clrsnap report --top 20 busy.clrsnap\n"
         "  clrsnap report --search 'Cart|Basket' busy.clrsnap\n"

@@ -78,7 +78,8 @@ static bool put_profiler(const struct cs_profiler_options *o, const char *librar
                          const char *profiler, struct cs_error *err) {
   if (!cs_agent_makes_way(err)) return false;
   char *other = cs_profiler_named(0, true, o->clsid_text);
-  if (other != NULL) cs_say("the profiler %s of the environment gives way to %s", other, profiler);
+  if (other != NULL)
+    cs_say("the profiler %s in the environment is replaced by %s", other, profiler);
   free(other);
   return (cs_profiler_put(o->clsid_text, library) || cs_error_set(err, "out of memory")) &&
          put("CLRSNAP_PROFILER_PATH", profiler, err);
@@ -174,9 +175,7 @@ const struct cs_command cs_run_profiler_command = {
         "up a profiler for one that it starts, as a test host does, that profiler is run through "
         "clrsnap, too; this needs no --profiler.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap run-profiler --profiler ./Their.so \\\n"
         "    --clsid '{12345678-9ABC-DEF0-1234-56789ABCDEF0}' -- dotnet app.dll\n"
         "  clrsnap run-profiler -- dotnet test --collect 'Code Coverage'\n"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/print.h"
 #include "cli/stack_parts.h"
 #include "cli/verbs.h"
 #include "process/proc.h"
@@ -36,9 +35,7 @@ static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
 static const struct options defaults = {.take.native = true};
 
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
-  struct options *o = options;
-  if (count != 1) return cs_error_set(err, "stack takes the number of one process");
-  return cs_parse_pid("stack", operands[0], &o->pid, err);
+  return cs_parse_only_pid("stack", count, operands, &((struct options *)options)->pid, err);
 }
 
 // ---- For programs ----
@@ -152,9 +149,7 @@ const struct cs_command cs_stack_command = {
         "deadlocks "
         "come first.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap stack 1234\n"
         "  clrsnap stack --json 1234 | jq '.threads[] | select(.state == \"running\")'\n",
     .size = sizeof(struct options),

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/perf.h"
+#include "base/prefix.h"
 #include "base/print.h"
 #include "cli/process_name.h"
 #include "formats/format.h"
@@ -55,6 +56,12 @@ bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_erro
     return cs_error_set(err, "%s takes the number or the name of a process, not '%s'", name, text);
   *out = (pid_t)pid;
   return true;
+}
+
+bool cs_parse_only_pid(const char *verb, int count, char **operands, pid_t *out,
+                       struct cs_error *err) {
+  if (count != 1) return cs_error_set(err, "%s takes one process, by its number or name", verb);
+  return cs_parse_pid(verb, operands[0], out, err);
 }
 
 bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program,
@@ -233,8 +240,8 @@ static bool apply(const struct cs_option *o, void *field, const char *value, str
   return true;
 }
 
-// Of a verb that takes a program, options end with the program's name. A process that options follow
-// is no program.
+// Of a verb that takes a program, options end with the program's name. A process that options
+// follow is no program.
 static bool is_process_before_options(const struct cs_command *command, int argc, char **argv) {
   if (!command->takes_program || optind + 1 >= argc || strcmp(argv[optind - 1], "--") == 0)
     return false;
@@ -325,7 +332,7 @@ static void print_formats(FILE *out) {
 static bool takes(const struct cs_command *command, const char *value) {
   for (const struct cs_option_group *group = command->groups; group->options != NULL; group++)
     for (const struct cs_option *o = group->options; o->name != NULL; o++)
-      if (o->value != NULL && strncmp(o->value, value, strlen(value)) == 0) return true;
+      if (o->value != NULL && cs_begins(o->value, value)) return true;
   return false;
 }
 
@@ -358,6 +365,8 @@ void cs_command_help(const struct cs_command *command, FILE *out) {
   if (takes(command, "EVENT")) print_events(out);
   if (command->shows_formats) print_formats(out);
   if (command->notes != NULL) cs_print_help(out, command->notes);
+  cs_print(out, "\nExamples:\n");
+  cs_print_help(out, command->examples);
 }
 
 // ---- A verb ----

@@ -39,6 +39,7 @@ struct cs_command {
   const char *about;                     // paragraphs, which are wrapped
   const struct cs_option_group *groups;  // up to one without options; NULL: there are none
   const char *notes;                     // after the options, as they are; NULL: none
+  const char *examples;                  // command lines, as they are
   bool shows_formats;                    // the table of output formats follows the options
   bool takes_program;    // the first word that is no option begins a program's command line
   size_t size;           // of the verb's struct of options
@@ -63,9 +64,9 @@ bool cs_set_word(const struct cs_option *option, void *field, const char *value,
                  struct cs_error *err);  // an enum, or another unsigned int
 bool cs_set_number(const struct cs_option *option, void *field, const char *value,
                    struct cs_error *err);  // uint32_t; whole, from 1 to option->most
-bool cs_set_seconds(
-    const struct cs_option *option, void *field, const char *value,
-    struct cs_error *err);  // double, in seconds; from option->least to option->most
+// A double, in seconds, from option->least to option->most.
+bool cs_set_seconds(const struct cs_option *option, void *field, const char *value,
+                    struct cs_error *err);
 bool cs_set_pid(const struct cs_option *option, void *field, const char *value,
                 struct cs_error *err);  // pid_t
 
@@ -76,6 +77,9 @@ bool cs_find_word(const char *words, const char *value, unsigned *index);
 bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t *out,
                      struct cs_error *err);
 bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_error *err);
+// The operands of a verb that takes one process and nothing else.
+bool cs_parse_only_pid(const char *verb, int count, char **operands, pid_t *out,
+                       struct cs_error *err);
 // The operands are a program's command line or nothing but a number, which is a process unless "--"
 // stands before it. *pid may have been given by an option; otherwise it is 0.
 bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program, struct cs_error *err);

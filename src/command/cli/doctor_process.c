@@ -99,10 +99,9 @@ static void check_ptrace(struct cs_doctor *d, pid_t pid) {
 }
 
 static void check_other_profilers(struct cs_doctor *d, const struct cs_process *p) {
-  enum { FIRST_WITH_DOTNET_NAMES = 11 };
   size_t size = 0;
   unsigned long major = p->runtime != NULL ? strtoul(p->runtime, NULL, 10) : 0;
-  bool read = major == 0 || major >= FIRST_WITH_DOTNET_NAMES;
+  bool read = major == 0 || major >= CS_DOTNET_NAMES_RUNTIME;
   char *other = cs_profiler_named(p->pid, read, CS_AGENT_CLSID);
   char *ignored = other == NULL ? cs_profiler_named(p->pid, true, CS_AGENT_CLSID) : NULL;
   char *maps = cs_proc_read(p->pid, "maps", &size);

@@ -118,7 +118,7 @@ static void say_verdict(const struct cs_condition *c, const struct cs_verdict *v
            100 * v->chance, 100 * CS_CHANGE_SIGNIFICANCE);
 }
 
-int cs_fail_if_judge(const struct cs_fail_if *f, const struct cs_diff *diffs, size_t count) {
+int cs_fail_if_exit_code(const struct cs_fail_if *f, const struct cs_diff *diffs, size_t count) {
   bool holds = false, failed = false;
   for (size_t i = 0; i < f->count; i++) {
     const struct cs_condition *c = &f->conditions[i];
@@ -129,7 +129,7 @@ int cs_fail_if_judge(const struct cs_fail_if *f, const struct cs_diff *diffs, si
       failed = true;
       continue;
     }
-    struct cs_verdict v = cs_condition_judge(c, d);
+    struct cs_verdict v = cs_condition_check(c, d);
     if (v.names == 0) {
       cs_say("--fail-if '%s' cannot be judged: no method in either recording has such a name",
              c->text);

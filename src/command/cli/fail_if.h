@@ -21,6 +21,6 @@ bool cs_fail_if_check(const struct cs_fail_if *f, enum cs_normalize normalize,
                       struct cs_error *err);
 // Says for each condition what was measured. Returns the exit code: 0, CS_EXIT_CONDITION if one
 // holds, CS_EXIT_FAILURE if one cannot be judged.
-int cs_fail_if_judge(const struct cs_fail_if *f, const struct cs_diff *diffs, size_t count);
+int cs_fail_if_exit_code(const struct cs_fail_if *f, const struct cs_diff *diffs, size_t count);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/perf.h"
+#include "base/prefix.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 
@@ -18,7 +19,7 @@ static bool refuse_event(const char *text, size_t len, struct cs_error *err) {
     (void)snprintf(names + used, sizeof names - used, "%s%s", i > 1 ? ", " : "",
                    cs_perf_kind(i)->name);
   }
-  if (strncmp(text, "context-switches", 16) == 0)
+  if (cs_begins(text, "context-switches"))
     return cs_error_set(err,
                         "--event context-switches: its samples would wake each thread from "
                         "the sleep that is counted; --mode wait shows what threads wait for");
@@ -237,9 +238,7 @@ const struct cs_command cs_record_command = {
         "or its own end. Nothing has to be set up before, and nothing stays active afterwards.",
     .groups = groups,
     .shows_formats = true,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap record -- dotnet app.dll\n"
         "  clrsnap record -d 10 1234\n"
         "  clrsnap record --mode cpu,alloc,lock,gc -o all.html -- dotnet app.dll\n"

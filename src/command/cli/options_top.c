@@ -74,9 +74,7 @@ const struct cs_command cs_top_command = {
         "prints a table per interval. A program that top has started ends with it; a process that "
         "was already running runs on.",
     .groups = groups,
-    .notes =
-        "\n"
-        "Examples:\n"
+    .examples =
         "  clrsnap top 4711\n"
         "  clrsnap top -- dotnet app.dll\n"
         "  clrsnap top --threads --window 2 -- dotnet app.dll\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/prefix.h"
 #include "base/print.h"
 #include "cli/stack_parts.h"
 
@@ -29,7 +30,7 @@ static const struct cs_outside_frame *frame_of(const struct cs_outside_thread *t
   for (uint32_t i = 0; i < t->count; i++) {
     const struct cs_outside_frame *f = &t->frames[i];
     if (!cs_outside_is_named(f)) continue;
-    if (strncmp(f->name, "System.", 7) != 0) return f;
+    if (!cs_begins(f->name, "System.")) return f;
     if (youngest == NULL) youngest = f;
   }
   return youngest;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/print.h"
 #include "formats/markdown.h"
 #include "profile/holdups.h"
@@ -100,7 +101,7 @@ static uint64_t weight_of_collector(const struct cs_profile *p) {
     thread = node->frame;
     for (size_t k = 0; k < CS_COUNT(prefixes) && node->parent == 0; k++) {
       const char *name = cs_strings_get(&p->strings, p->threads[thread].name, NULL);
-      collects[i] |= strncmp(name, prefixes[k], strlen(prefixes[k])) == 0;
+      collects[i] |= cs_begins(name, prefixes[k]);
     }
     if (collects[i]) sum += node->weight;
   }

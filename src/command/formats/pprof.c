@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/print.h"
 #include "formats/writers.h"
 #include "pprof.pb-c.h"
 #include "profile/functions.h"

@@ -3,6 +3,7 @@
 // Shop.Web. Invariant: the name is never empty, and is valid UTF-8. One thread. Signal-safe: no.
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/print.h"
 #include "formats/otlp.h"
 
@@ -22,7 +23,7 @@ static const char *base_name(const char *word, size_t len, size_t *base_len) {
 static const char *find_word(const char *program, size_t *len) {
   for (const char *at = program; *at != '\0';) {
     size_t word = strcspn(at, " ");
-    if (word > strlen(".dll") && strncmp(at + word - strlen(".dll"), ".dll", strlen(".dll")) == 0) {
+    if (word > strlen(".dll") && cs_begins(at + word - strlen(".dll"), ".dll")) {
       *len = word - strlen(".dll");
       return at;
     }

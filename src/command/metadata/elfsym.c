@@ -21,6 +21,7 @@
 #include <zlib.h>
 
 #include "base/path.h"
+#include "base/prefix.h"
 #include "metadata/landmarks.h"
 #include "util/map.h"
 
@@ -36,10 +37,10 @@ struct table {
 struct file {
   uint32_t number;
   char *path;
-  int fd;  // until it is asked for the first time; -1: it is not to be had
+  int fd;  // until the file is read; -1: it cannot be opened
   bool asked;
-  bool lacks;          // neither it nor a debug file has a table of all its functions
-  bool fetched;        // that has been asked for elsewhere
+  bool lacks;          // neither the file nor a debug file has a table of all functions
+  bool fetched;        // `fetch` has been called for it
   uint8_t id[MAX_ID];  // of the mapping
   size_t id_size;
   struct table own, other;  // of the mapped file and its debug file; of a debug file from elsewhere
@@ -90,7 +91,7 @@ static bool has_id(int fd, const uint8_t *id, size_t size) {
   return build_id(fd, found) >= size && memcmp(found, id, size) == 0;
 }
 
-// The id is at a file's beginning, the symbols are at its end.
+// A file that was cut off has its id, which is at the beginning, but not the symbols at the end.
 static bool has_its_sections(Elf *elf, uint64_t size) {
   GElf_Ehdr header;
   GElf_Shdr section;
@@ -211,8 +212,8 @@ static int by_id(const struct cs_elfsyms *syms, const struct wanted *wanted) {
   return try_debug_file(syms, wanted, path);
 }
 
-// "FOLDER/..." in its `i`th form: as debuggers, debuginfod's cache, symbol servers and dotnet-symbol
-// name them. Symbol servers fill ids with zeros.
+// Returns the `i`th path of a debug file below a folder: as debuggers, debuginfod's cache, symbol
+// servers and dotnet-symbol name it. Symbol servers fill ids with zeros.
 enum { FORMS = 5 };
 static int put_form(char *out, size_t room, size_t i, const char *name, const char *id) {
   static const char zeros[] = "0000000000000000000000000000000000000000";
@@ -342,8 +343,8 @@ static bool fetch(const struct cs_elfsyms *syms, struct file *file) {
   return true;
 }
 
-// A mangled name refers back to its own parts ("S1_", "T_"), and parts may double each time, so that a
-// name of a few hundred bytes would be demangled to terabytes.
+// A mangled name refers back to its own parts ("S1_", "T_"). A part may double with each reference,
+// so that a name of a few hundred bytes would be demangled to terabytes.
 static bool is_harmless(const char *name) {
   enum { MOST_BYTES = 1000, MOST_REFERENCES = 24 };
   unsigned references = 0;
@@ -360,7 +361,7 @@ static const char *readable(struct cs_elfsyms *syms, const char *name) {
   free(syms->readable);
   syms->readable = version != NULL ? strndup(name, (size_t)(version - name)) : strdup(name);
   if (syms->readable == NULL) return name;
-  if (syms->demangle == NULL || strncmp(name, "_Z", 2) != 0 || !is_harmless(syms->readable))
+  if (syms->demangle == NULL || !cs_begins(name, "_Z") || !is_harmless(syms->readable))
     return syms->readable;
   int status = -1;
   char *demangled = syms->demangle(syms->readable, NULL, NULL, &status);

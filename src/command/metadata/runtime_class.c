@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/prefix.h"
+
 // The first row that claims a function has it, so messages, which are in the function itself, come
 // before events, which are sent by functions that it calls.
 const struct cs_runtime_row cs_runtime_rows[] = {
@@ -77,7 +79,7 @@ static const char *const texts[] = {NULL,
 enum cs_runtime_class cs_runtime_class_by(enum cs_runtime_sign sign, const char *text) {
   for (size_t i = 0; i < cs_runtime_row_count; i++) {
     const struct cs_runtime_row *row = &cs_runtime_rows[i];
-    if (row->sign == sign && strncmp(text, row->text, strlen(row->text)) == 0) return row->class;
+    if (row->sign == sign && cs_begins(text, row->text)) return row->class;
   }
   return CS_RUNTIME_UNKNOWN;
 }

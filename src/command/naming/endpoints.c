@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 #define SHARED UINT32_MAX
 
 const char **cs_endpoints_by_label(const struct cs_recording *rec) {
@@ -52,7 +54,7 @@ char *cs_endpoints_list(const struct cs_recording *rec) {
 static bool is_delegate(const struct cs_recording *rec, const struct cs_rec_function *f) {
   static const char parameters[] = "(Closure, object, HttpContext";
   const char *signature = cs_recording_get(rec, f->text[CS_FN_SIGNATURE]);
-  return f->kind == CS_WIRE_FN_DYNAMIC && strncmp(signature, parameters, strlen(parameters)) == 0;
+  return f->kind == CS_WIRE_FN_DYNAMIC && cs_begins(signature, parameters);
 }
 
 // The index of a node's delegate, plus one; 0: it is none.

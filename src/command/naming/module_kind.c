@@ -5,9 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 static bool any_prefix(const char *name, const char *const *prefixes) {
   for (; *prefixes != NULL; prefixes++) {
-    if (strncmp(name, *prefixes, strlen(*prefixes)) == 0) return true;
+    if (cs_begins(name, *prefixes)) return true;
   }
   return false;
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "metadata/kallsyms.h"
 #include "metadata/runtime_class.h"
 #include "naming/inlined.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The place where most workers of a starved pool wait: the innermost method of the program's own code,
-// and the method of .NET that it has called. Invariant: the numbers in the sentence are those of one
-// look, of those that found the pool starved the one at which most workers waited there. One thread.
-// Signal-safe: no.
+// Finds the place where most workers of a starved pool wait: the innermost method of the program's
+// own code, and the method of .NET that it has called. Invariant: the numbers in the sentence are
+// those of one look, the one at which most workers waited there. One thread. Signal-safe: no.
 #include "naming/pool_cause.h"
 
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/prefix.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -17,7 +17,7 @@ struct place {
   uint32_t at, in;  // frames of the profile, or NONE
   uint64_t all;     // workers that waited there, at all looks
   uint64_t look_ns;
-  uint32_t here, most;  // of them, at the look at hand, and at the one with the most
+  uint32_t now, most;  // workers that waited there at the last look, and at the one with the most
   const struct cs_rec_pool_wait *at_most;
 };
 
@@ -32,13 +32,14 @@ static bool is_managed(enum cs_profile_kind kind) {
 }
 
 static bool begins(const struct cs_profile *p, uint32_t frame, const char *prefix) {
-  size_t len, wanted = strlen(prefix);
+  size_t len;
   const char *name = cs_profile_method(p, frame, &len);
-  return len >= wanted && memcmp(name, prefix, wanted) == 0;
+  return cs_begins_in(name, len, prefix);
 }
 
-// Where the stack with this leaf waits. An item without a method of the program's own waits in the
-// innermost one that is not part of .NET's threading. Frames of methods that await are not on the stack.
+// Returns where the stack with this leaf waits. A stack without a method of the program's own waits
+// in the innermost method that is not part of .NET's threading. Methods that await are not on the
+// stack.
 static struct place place_of(const struct cs_profile *p, uint32_t leaf) {
   const struct cs_node *nodes = p->tree.nodes;
   struct place place = {.at = NONE, .in = NONE}, other = place;
@@ -63,12 +64,12 @@ static void add(struct search *s, uint32_t leaf, const struct cs_rec_pool_wait *
     s->places[s->count++] = place;
   }
   struct place *known = &s->places[i];
-  if (known->look_ns != wait->time_ns) known->here = 0;
+  if (known->look_ns != wait->time_ns) known->now = 0;
   known->look_ns = wait->time_ns;
-  known->here += wait->threads;
+  known->now += wait->threads;
   known->all += wait->threads;
-  if (known->here <= known->most) return;
-  known->most = known->here;
+  if (known->now <= known->most) return;
+  known->most = known->now;
   known->at_most = wait;
 }
 

@@ -4,6 +4,7 @@
 // method is one frame, although the compiler made two methods of it. Invariant: no sample is
 // dropped or added. One thread. Signal-safe: no.
 #include "naming/resolve.h"
+#include "base/prefix.h"
 #include "naming/endpoints.h"
 #include "profile/traces.h"
 
@@ -56,10 +57,6 @@ struct resolver {
   struct cs_runtime_place runtime;
 };
 
-static bool starts_with(const char *text, const char *prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
 }
@@ -89,12 +86,12 @@ static uint32_t resolve_type(struct resolver *r, const char *raw) {
 
 static bool starts_async(const struct cs_mangled *m) {
   return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
-         strstr(m->type, "MethodBuilder") != NULL && starts_with(m->method, "Start<");
+         strstr(m->type, "MethodBuilder") != NULL && cs_begins(m->method, "Start<");
 }
 
 static bool resumes_async(const struct cs_mangled *m) {
   if (strcmp(m->space, "System.Threading") == 0)
-    return strcmp(m->type, "ExecutionContext") == 0 && starts_with(m->method, "Run");
+    return strcmp(m->type, "ExecutionContext") == 0 && cs_begins(m->method, "Run");
   if (strcmp(m->space, "System.Threading.Tasks") == 0)
     return strcmp(m->method, "ExecuteWithThreadLocal") == 0 ||
            strcmp(m->method, "InnerInvoke") == 0 || strcmp(m->type, "Task.<>c") == 0;

@@ -35,9 +35,9 @@ struct cs_runtime_place {
   const struct cs_runtime_part *part;  // NULL: the frames stay as they are
   const struct cs_inlined *raw;
   struct cs_profile *profile;
-  uint32_t
-      *leads;  // by node: of a frame without a class, the profile's node of what has called into
-               // the runtime; 0: it is no such frame
+  // By node: for a frame without a class, the profile's node of what has called into the runtime; for
+  // any other, 0.
+  uint32_t *leads;
   uint32_t *shown;  // by node: the profile's frame
 };
 void cs_runtime_place_begin(struct cs_runtime_place *p, const struct cs_runtime_part *part,

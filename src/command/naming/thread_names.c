@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Threads by their names: it is chance which of the pool's threads runs a piece of work. One thread.
-// Signal-safe: no.
+// Threads by their names: it is chance which of the pool's threads runs a piece of work. One
+// thread. Signal-safe: no.
 #include "naming/thread_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 4096
+#include "base/prefix.h"
 
-static bool starts_with(const char *text, const char *prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
+#define NAME_BYTES 4096
 
 static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
@@ -23,7 +21,7 @@ static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t
   enum { COMM = 15 };  // the length of a name that the kernel keeps
   const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
   size_t len = strcspn(program, " "), slash = 0;
-  if (len == 0) return starts_with(name, ".NET ");  // the runtime's own names
+  if (len == 0) return cs_begins(name, ".NET ");  // the runtime's own names
   for (size_t i = 0; i < len; i++)
     if (program[i] == '/') slash = i + 1;
   len = len - slash < COMM ? len - slash : COMM;

@@ -1,5 +1,5 @@
-// A flame graph on a canvas that is as large as its visible part. Nothing narrower than half a
-// pixel is drawn on its own, so the cost of a picture does not depend on the recording's size.
+// A flame graph. Nothing narrower than half a pixel is drawn on its own, so the cost of a picture does
+// not depend on the recording's size.
 
 const ROW = 19;             // pixels
 const MIN_WIDTH = 0.5;      // narrower nodes are drawn together, as one shaded strip
@@ -8,8 +8,8 @@ const FOUND_MIN = 2;        // a search's hits are as wide as this at least
 const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
 const ZOOM_MS = 160;
 
-class Chart {
-  // host: an element that scrolls. events: select(node), zoomed(), resized(), hover(node, event), unfold(node).
+// A canvas that is as large as the visible part of `host`, an element that scrolls.
+class Surface {
   constructor(host, look, events) {
     this.host = host;
     this.look = look;
@@ -19,6 +19,32 @@ class Chart {
     this.spacer.append(this.canvas);
     host.append(this.spacer);
     this.ink = this.canvas.getContext("2d");
+    new ResizeObserver(() => this.resize()).observe(host);
+  }
+
+  // content: the height of all of it, in pixels
+  fit(content) {
+    const ratio = window.devicePixelRatio || 1;
+    this.spacer.style.height = content + "px";
+    this.width = this.host.clientWidth;
+    this.height = this.host.clientHeight;
+    this.canvas.width = Math.max(1, Math.round(this.width * ratio));
+    this.canvas.height = Math.max(1, Math.round(this.height * ratio));
+    this.canvas.style.width = this.width + "px";
+    this.canvas.style.height = this.height + "px";
+  }
+
+  clear() {
+    const ratio = window.devicePixelRatio || 1;
+    this.ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.ink.clearRect(0, 0, this.width, this.height);
+  }
+}
+
+class Chart extends Surface {
+  // events: select(node), zoomed(), resized(), hover(node, event), unfold(node).
+  constructor(host, look, events) {
+    super(host, look, events);
     this.tree = null;
     this.upward = false;      // the root is at the bottom
     this.skip = 0;            // rows at the root that are not shown
@@ -57,18 +83,11 @@ class Chart {
   // The chart is as high as its content, and scrolls where the page has less room.
   resize() {
     if (!this.tree) return;
-    const ratio = window.devicePixelRatio || 1;
     const {below} = this;
     this.shown = this.deepest() + 1;
     this.content = this.rows() * ROW;
-    this.spacer.style.height = this.content + "px";
     this.host.style.minHeight = `min(${this.content}px, 45%)`;
-    this.width = this.host.clientWidth;
-    this.height = this.host.clientHeight;
-    this.canvas.width = Math.max(1, Math.round(this.width * ratio));
-    this.canvas.height = Math.max(1, Math.round(this.height * ratio));
-    this.canvas.style.width = this.width + "px";
-    this.canvas.style.height = this.height + "px";
+    this.fit(this.content);
     if (this.upward) this.host.scrollTop = this.content - this.height - below;
     this.draw();
     this.events.resized();
@@ -107,9 +126,8 @@ class Chart {
   // ---- drawing ----
 
   draw() {
-    const {ink, tree} = this, ratio = window.devicePixelRatio || 1;
-    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
-    ink.clearRect(0, 0, this.width, this.height);
+    const {ink, tree} = this;
+    this.clear();
     // When the window has grown, the browser has already scrolled to where resize() does not want
     // it.
     if (this.host.clientHeight === this.height) this.below = this.content - this.host.scrollTop - this.height;
@@ -354,6 +372,5 @@ class Chart {
       this.enter(node);
     });
     this.host.addEventListener("scroll", () => { this.hover(null); this.redraw(); });
-    new ResizeObserver(() => this.resize()).observe(this.host);
   }
 }

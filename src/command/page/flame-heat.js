@@ -4,17 +4,10 @@
 
 const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 22;
 
-class Heat {
+class Heat extends Surface {
   // events: chosen(range or null, threads or null), say(text), left() when the mouse leaves
   constructor(host, look, events) {
-    this.host = host;
-    this.look = look;
-    this.events = events;
-    this.canvas = document.createElement("canvas");
-    this.spacer = document.createElement("div");
-    this.spacer.append(this.canvas);
-    host.append(this.spacer);
-    this.ink = this.canvas.getContext("2d");
+    super(host, look, events);
     this.cursor = {column: 0, row: 0};
     this.anchor = null;  // where a drag, or a selection with Shift, began
     this.drag = null;
@@ -46,17 +39,10 @@ class Heat {
 
   resize() {
     if (!this.recording || this.host.clientWidth === 0) return;
-    const ratio = window.devicePixelRatio || 1;
     const rows = HEAT_AXIS + this.rows.length * HEAT_ROW + 3;
     this.host.style.height = `min(${rows}px, 22vh, 157px)`;
-    this.width = this.host.clientWidth;
-    this.height = this.host.clientHeight;
+    this.fit(HEAT_AXIS + this.rows.length * HEAT_ROW);
     this.labelWidth = this.width < 700 ? 84 : 170;
-    this.canvas.width = Math.max(1, Math.round(this.width * ratio));
-    this.canvas.height = Math.max(1, Math.round(this.height * ratio));
-    this.canvas.style.width = this.width + "px";
-    this.canvas.style.height = this.height + "px";
-    this.spacer.style.height = HEAT_AXIS + this.rows.length * HEAT_ROW + "px";
     this.columns = Math.max(1, Math.floor((this.width - this.labelWidth - 8) / HEAT_CELL));
     this.cursor.column = Math.min(this.cursor.column, this.columns - 1);
     this.count();
@@ -111,9 +97,8 @@ class Heat {
 
   draw() {
     if (!this.cells) return;
-    const {ink} = this, ratio = window.devicePixelRatio || 1;
-    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
-    ink.clearRect(0, 0, this.width, this.height);
+    const {ink} = this;
+    this.clear();
     ink.font = "11px system-ui, sans-serif";
     ink.textBaseline = "middle";
     for (let row = 0; row < this.rows.length; row++) {
@@ -332,7 +317,6 @@ class Heat {
     this.host.addEventListener("scroll", () => this.draw());
     this.host.addEventListener("focus", () => this.draw());
     this.host.addEventListener("blur", () => this.draw());
-    new ResizeObserver(() => this.resize()).observe(this.host);
   }
 }
 

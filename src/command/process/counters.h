@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The runtime's counters of its heap and its thread pool, once per second: those of the event source System.Runtime,
-// read through an EventPipe session on the diagnostics port.
+// The runtime's counters of its heap and its thread pool, once per second: those of the event
+// source System.Runtime, read through an EventPipe session on the diagnostics port.
 #ifndef CS_PROCESS_COUNTERS_H
 #define CS_PROCESS_COUNTERS_H
 
@@ -11,8 +11,8 @@
 struct cs_counters {
   bool known;  // those of the heap have arrived; gc_pause may not have
   double alloc_bytes_per_s;
-  double
-      gc_pause;  // share of the last second in which collections paused the program; < 0: unknown
+  // The share of the last second in which collections paused the program; < 0: unknown.
+  double gc_pause;
   uint64_t gc_counts[3];  // collections of each generation since the session began
   double heap_bytes;
   bool pool_known;  // the pool's counters have arrived

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 #define AWAITS " [awaits]"
 
 struct reader {
@@ -20,7 +22,7 @@ static void skip_blanks(struct reader *r) {
 
 static bool take(struct reader *r, const char *word) {
   skip_blanks(r);
-  if (strncmp(r->at, word, strlen(word)) != 0) return false;
+  if (!cs_begins(r->at, word)) return false;
   r->at += strlen(word);
   return true;
 }
@@ -142,7 +144,7 @@ static bool is_self(const struct cs_profile *p, const struct cs_node *node, cons
   return p->frames[node->frame].kind == CS_KIND_TYPE && parent->parent != 0 && match[parent->frame];
 }
 
-struct cs_verdict cs_condition_judge(const struct cs_condition *c, const struct cs_diff *d) {
+struct cs_verdict cs_condition_check(const struct cs_condition *c, const struct cs_diff *d) {
   const struct cs_profile *p = &d->profile;
   struct cs_verdict v = {.names = 0};
   double part[2] = {0, 0}, squares[2] = {0, 0};

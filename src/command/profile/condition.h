@@ -34,7 +34,7 @@ struct cs_verdict {
 bool cs_condition_parse(const char *text, struct cs_condition *out, size_t *at,
                         struct cs_error *err);
 bool cs_glob_matches(const char *glob, size_t glob_len, const char *name, size_t len);
-struct cs_verdict cs_condition_judge(const struct cs_condition *condition,
+struct cs_verdict cs_condition_check(const struct cs_condition *condition,
                                      const struct cs_diff *diff);
 
 #endif

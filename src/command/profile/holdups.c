@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/prefix.h"
 #include "base/print.h"
 #include "profile/functions.h"
 
@@ -19,11 +20,6 @@ static const struct {
                              {"not scheduled", "not scheduled"},
                              {"page fault", "in page faults"},
                              {"system call", "in system calls"}};
-
-static bool begins(const char *name, size_t len, const char *prefix) {
-  size_t wanted = strlen(prefix);
-  return len >= wanted && memcmp(name, prefix, wanted) == 0;
-}
 
 // "[holds up GC: not scheduled]"; without a reason the thread ran.
 static enum cs_holdup_why why_of(const char *name, size_t len) {
@@ -79,8 +75,8 @@ void cs_holdups_find(struct cs_holdups *h, const struct cs_profile *p) {
     if (node->parent == 0 || p->frames[node->frame].kind != CS_KIND_TYPE) continue;
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[node->frame].name, &len);
-    bool held = begins(name, len, locks ? "[holds " : "[holds up ");
-    if (held || begins(name, len, "[way to the safe point:")) h->way_ns += node->weight;
+    bool held = cs_begins_in(name, len, locks ? "[holds " : "[holds up ");
+    if (held || cs_begins_in(name, len, "[way to the safe point:")) h->way_ns += node->weight;
     if (!held) continue;
     h->held_ns += node->weight;
     uint32_t frame = place_of(p, i);

@@ -45,7 +45,7 @@ bool cs_parse_status(const char *text, struct cs_label_choice *out, struct cs_er
   return true;
 }
 
-bool cs_endpoint_has_route(const char *endpoint, const char *route) {
+static bool has_route(const char *endpoint, const char *route) {
   const char *space = strchr(endpoint, ' ');
   return strcmp(endpoint, route) == 0 || (space != NULL && strcmp(space + 1, route) == 0);
 }
@@ -60,5 +60,5 @@ bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_la
   if (choice->least_status != 0 && (status < choice->least_status || status > choice->most_status))
     return false;
   return (choice->any_trace || has_trace(choice, label)) &&
-         (choice->route == NULL || cs_endpoint_has_route(endpoint, choice->route));
+         (choice->route == NULL || has_route(endpoint, choice->route));
 }

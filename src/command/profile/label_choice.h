@@ -6,22 +6,20 @@
 #include "base/error.h"
 #include "base/label.h"
 
-// Samples of a trace, or of one of its spans, of a route, of requests that end with a status, or of all
-// of these.
+// The samples to show: those of a trace or of one of its spans, of a route with any HTTP method, of
+// requests that end with a status, or those that fit more than one of these.
 struct cs_label_choice {
   bool any_trace, any_span;
   struct cs_label label;               // its trace and span
-  const char *route;                   // NULL: any. See cs_endpoint_has_route
+  const char *route;                   // or the whole name of an endpoint; NULL: any
   uint32_t least_status, most_status;  // least_status 0: any, also an unknown one
 };
 // "TRACE" or "TRACE:SPAN", 32 and 16 hexadecimal digits.
 bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_error *err);
-// "404", or "5xx".
+// A status, "404", or a group of them, "5xx".
 bool cs_parse_status(const char *text, struct cs_label_choice *out, struct cs_error *err);
-// `endpoint` is the name of the label's, `status` that of its request; 0: unknown.
+// `endpoint`: the name of the label's endpoint. `status`: that of its request; 0: unknown.
 bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label,
                         const char *endpoint, uint32_t status);
-// Whether an endpoint has that name, or that route with any HTTP method.
-bool cs_endpoint_has_route(const char *endpoint, const char *route);
 
 #endif

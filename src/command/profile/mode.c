@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/base.h"
 #include "base/perf.h"
 #include "base/print.h"
 

@@ -123,20 +123,18 @@ uint64_t cs_facts_whole(const struct cs_facts *f) {
   return f->events > 0 ? f->events_value : f->weight;
 }
 
+static const struct {
+  const char *token, *label;
+} kinds[] = {
+#define NAMES(name, token, label) {token, label},
+    CS_FRAME_KINDS(NAMES)
+#undef NAMES
+};
+
 const char *cs_kind_token(enum cs_profile_kind kind) {
-  static const char *const tokens[] = {
-#define CS_KIND_TOKEN(name, token, label) token,
-      CS_FRAME_KINDS(CS_KIND_TOKEN)
-#undef CS_KIND_TOKEN
-  };
-  return tokens[kind];
+  return kinds[kind].token;
 }
 
 const char *cs_kind_label(enum cs_profile_kind kind) {
-  static const char *const labels[] = {
-#define CS_KIND_LABEL(name, token, label) label,
-      CS_FRAME_KINDS(CS_KIND_LABEL)
-#undef CS_KIND_LABEL
-  };
-  return labels[kind];
+  return kinds[kind].label;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "push/push_target.h"
 #include "util/say.h"
 
@@ -253,8 +254,7 @@ static void send_item(struct cs_push *push, const struct item *item, struct resu
 // The pause doubles each time, and is random so that not all clients of a server come back at once.
 static uint64_t pause_for(const struct result *result, uint64_t backoff) {
   if (result->pause_ns != 0) return result->pause_ns;
-  uint64_t random = cs_clock_now_ns() * 0x9E3779B97F4A7C15ull >> 32;
-  return backoff / 2 + random % (backoff / 2);
+  return backoff / 2 + cs_hash_word(cs_clock_now_ns(), 32) % (backoff / 2);
 }
 
 static void wait_before_retry(struct cs_push *push, uint64_t pause_ns) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/prefix.h"
 #include "formats/writers.h"
 #include "profile/expansion.h"
 #include "push/push.h"
@@ -38,7 +39,7 @@ static const char *find_kind(const char *url, enum cs_push_kind *kind) {
     size_t len = strlen(kinds[i].scheme);
     const char *rest = url + len;
     if (strncmp(url, kinds[i].scheme, len) != 0) continue;
-    if (strncmp(rest, "http://", 7) != 0 && strncmp(rest, "https://", 8) != 0) continue;
+    if (!cs_begins(rest, "http://") && !cs_begins(rest, "https://")) continue;
     *kind = (enum cs_push_kind)i;
     return rest;
   }
@@ -48,7 +49,7 @@ static const char *find_kind(const char *url, enum cs_push_kind *kind) {
 static bool query_names_application(CURLU *url) {
   char *query = NULL;
   if (cs_curl.url_get(url, CURLUPART_QUERY, &query, 0) != CURLUE_OK) return false;
-  bool named = strncmp(query, "name=", 5) == 0 || strstr(query, "&name=") != NULL;
+  bool named = cs_begins(query, "name=") || strstr(query, "&name=") != NULL;
   cs_curl.free(query);
   return named;
 }

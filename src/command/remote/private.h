@@ -15,8 +15,8 @@ enum {
 
 struct cs_page {
   uint64_t number;  // address / CS_PAGE_BYTES
-  uint64_t
-      generation;  // the cache's when the page was read; the page is valid while it is the same
+  // The cache's generation when the page was read: the page is valid while it is the same.
+  uint64_t generation;
   bool readable;
 };
 

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "remote/private.h"
 
 static bool is_stopped(const struct cs_stopped *stopped, int tid) {
@@ -64,7 +65,7 @@ static bool has_ended(int pid, int tid) {
   if (file == NULL) return true;
   const char *name_end = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
   (void)fclose(file);
-  return name_end == NULL || strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0;
+  return name_end == NULL || cs_begins(name_end, ") Z") || cs_begins(name_end, ") X");
 }
 
 // Whether we have asked this thread to stop before, and did not wait long enough.

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
+#include "base/prefix.h"
 #include "remote/private.h"
 
 enum { MAX_THREADS = 65536 };  // in the runtime's list; ends the search in a cyclic one
@@ -140,7 +141,7 @@ static unsigned numbers_of(int pid, int tid, int *last) {
   FILE *file = fopen(path, "re");
   if (file == NULL) return 0;
   while (fgets(line, sizeof line, file) != NULL) {
-    if (strncmp(line, "NSpid:", 6) != 0) continue;
+    if (!cs_begins(line, "NSpid:")) continue;
     for (char *at = line + 6, *end; (at = strchr(at, '\t')) != NULL; at = end, count++) {
       long number = strtol(at, &end, 10);
       if (end == at) break;

@@ -2,8 +2,8 @@
 // The looker: one look in each period of time, at a random moment of it, and what was seen as
 // records. Invariants: the periods have no gaps, so that a look stands for its period, and one that
 // failed is made up for by the next; a period is long enough that stops take one hundredth of the
-// time, and the looker a twentieth of a processor's; nothing is written, and nothing waited for, while
-// the process stands still. One thread. Signal-safe: no.
+// time, and the looker a twentieth of a processor's; nothing is written, and nothing waited for,
+// while the process stands still. One thread. Signal-safe: no.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 
 #include "async/async.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "process/proc.h"
 #include "session/looks.h"
 
@@ -32,8 +33,8 @@ enum {
 #define FIRST_PERIOD_NS 500000000ull
 #define LEAST_PERIOD_NS 200000000ull
 #define MOST_PERIOD_NS 60000000000ull
-// A look that takes longer would be incomplete, and is not used; nor is one for which a thread does not
-// stop.
+// A look that takes longer would be incomplete, and is not used; nor is one for which a thread does
+// not stop.
 static const double stop_limit_s = 0.25;
 #define STOP_PATIENCE_NS 100000000ull
 
@@ -238,15 +239,8 @@ static void put_look(struct looker *l, const struct cs_async *async, uint64_t at
 
 // ---- Looks ----
 
-static uint64_t cpu_now_ns(void) {
-  struct timespec t = {0};
-  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void sleep_until(uint64_t ns) {
-  const struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u),
-                                 .tv_nsec = (long)(ns % 1000000000u)};
+  const struct timespec until = cs_timespec_of(ns);
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
   }
 }
@@ -254,7 +248,7 @@ static void sleep_until(uint64_t ns) {
 static uint64_t random_below(uint64_t limit) {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number)
-    number = cs_clock_now_ns() * 2654435761u;
+    number = cs_hash_word(cs_clock_now_ns(), 64);
   return number % limit;
 }
 
@@ -300,7 +294,7 @@ static void look_on(struct looker *l, struct cs_remote *remote) {
   for (;;) {
     sleep_until(begin_ns + random_below(period));
     if (cs_proc_has_ended(l->pid)) return;
-    uint64_t cpu = cpu_now_ns();
+    uint64_t cpu = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     bool usable = look(l, remote, owed + period, &stopped);
     if (!usable && cs_proc_has_ended(l->pid)) return;
     owed = usable ? 0 : owed + period;
@@ -309,7 +303,8 @@ static void look_on(struct looker *l, struct cs_remote *remote) {
     put_totals(l);
     if (!send_all(l) || failures == MOST_FAILURES) return;
     sleep_until(begin_ns += period);
-    period = next_period(l, stopped, cpu_now_ns() - cpu, begin_ns - first_ns);
+    period = next_period(l, stopped, cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+                         begin_ns - first_ns);
   }
 }
 

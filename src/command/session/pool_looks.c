@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The looker of the thread pool: reads the pool's objects in the process's memory, which runs on.
-// Invariants: a read counts only if no thread held the lock on the runtime's threads before and after
-// it, as one that suspends them for a collection does, and if each object is of its class; the pool
-// is called starved by the rule of docs/thread-pool.md only, of two reads at least half a second
-// apart; reads take one hundredth of a processor. One thread. Signal-safe: no.
+// Invariants: a read counts only if no thread held the lock on the runtime's threads before and
+// after it, as one that suspends them for a collection does, and if each object is of its class;
+// the pool is called starved by the rule of docs/thread-pool.md only, of two reads at least half a
+// second apart; reads take one hundredth of a processor. One thread. Signal-safe: no.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,15 +32,8 @@ struct pool_looker {
   struct cs_wire_starved starved;  // time_ns 0: the last look has not found it so
 };
 
-static uint64_t cpu_now_ns(void) {
-  struct timespec t = {0};
-  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void sleep_for(uint64_t ns) {
-  struct timespec left = {.tv_sec = (time_t)(ns / 1000000000u),
-                          .tv_nsec = (long)(ns % 1000000000u)};
+  struct timespec left = cs_timespec_of(ns);
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
 }
@@ -139,15 +132,16 @@ void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored) {
   for (;;) {
     sleep_for(pause_ns);
     if (cs_proc_has_ended(pid)) return;
-    uint64_t cpu_ns = cpu_now_ns();
+    uint64_t cpu_ns = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (l.heap == NULL && !open_pool(&l)) {
-      pause_ns = CPU_SHARE * (cpu_now_ns() - cpu_ns) + CS_POOL_LATE_NS;
+      pause_ns =
+          CPU_SHARE * (cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns) + CS_POOL_LATE_NS;
       continue;
     }
-    cpu_ns = cpu_now_ns();
+    cpu_ns = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     look(&l);
     if (l.totals.reads > 0 && !send(to, &l)) return;
-    pause_ns = CPU_SHARE * (cpu_now_ns() - cpu_ns);
+    pause_ns = CPU_SHARE * (cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns);
     if (pause_ns < CS_POOL_LATE_NS) pause_ns = CS_POOL_LATE_NS;
   }
 }

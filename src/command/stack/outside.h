@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/prefix.h"
 #include "metadata/lines.h"
 #include "metadata/runtime_class.h"
 #include "objects/modules.h"
@@ -55,8 +56,8 @@ struct cs_outside_signs {
   uint64_t managed_ip, managed_sp;  // of the youngest managed frame; 0: none
   uint64_t caller_sp;               // of that frame's caller
   bool jitted;                      // that managed frame is jitted
-  bool collects, other,
-      unknown;   // its callers include methods that collect, other ones, or unknown code
+  // Its callers include methods that collect, other methods, or unknown code.
+  bool collects, other, unknown;
   bool trapped;  // it stands where the runtime blocks threads
 };
 
@@ -147,7 +148,7 @@ struct cs_outside_options {
 };
 
 static inline bool cs_outside_is_waiting(const struct cs_outside_thread *thread) {
-  return strncmp(thread->state, "waiting", 7) == 0;
+  return cs_begins(thread->state, "waiting");
 }
 
 // ---- Collections (outside_gc.c) ----

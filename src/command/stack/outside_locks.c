@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "codemap/method.h"
 #include "stack/outside.h"
 #include "util/map.h"
@@ -280,7 +281,7 @@ static bool is_innermost(const struct cs_outside_thread *thread, bool *writes) {
   for (uint32_t i = 0; i < thread->count; i++) {
     const struct cs_outside_frame *f = &thread->frames[i];
     if (!cs_outside_is_named(f)) continue;
-    if (strncmp(f->name, prefix, sizeof prefix - 1) != 0) return f->sp >= thread->lock.place;
+    if (!cs_begins(f->name, prefix)) return f->sp >= thread->lock.place;
     if (strstr(f->name, "WriteLock") != NULL || strstr(f->name, "UpgradeableReadLock") != NULL)
       *writes = true;
   }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/prefix.h"
 #include "codemap/method.h"
 #include "demangle/demangle.h"
 #include "images/images.h"
@@ -114,7 +115,7 @@ static char *dynamic_name(const struct cs_world *world, uint64_t function) {
   }
   text[len] = '\0';
   if (len == 0) return copy("[dynamic method]");
-  bool is_stub = strncmp(text, "IL_STUB", 7) == 0;
+  bool is_stub = cs_begins(text, "IL_STUB");
   (void)snprintf(name, sizeof name, is_stub ? "[IL stub] %s" : "[dynamic] %s", text);
   return copy(name);
 }

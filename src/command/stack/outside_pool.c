@@ -15,12 +15,9 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/prefix.h"
 #include "stack/outside.h"
 #include "util/map.h"
-
-static bool begins(const char *text, const char *prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 // ---- The pool's objects ----
 
@@ -53,7 +50,7 @@ static bool is_managed(const struct cs_outside_frame *f) {
 static bool is_user_code(const struct cs_outside_frame *f) {
   if (!is_managed(f) || f->token == 0 || f->module == NULL) return false;
   const char *file = cs_file_of(f->module);
-  return !begins(file, "System.") && !begins(file, "Microsoft.");
+  return !cs_begins(file, "System.") && !cs_begins(file, "Microsoft.");
 }
 
 const char *cs_outside_short_name(const char *name) {
@@ -72,7 +69,7 @@ static void find_place(const struct cs_outside_thread *t, uint32_t end,
   if (at == end)
     for (at = 0; at < end; at++)
       if (is_managed(&t->frames[at]) && t->frames[at].token != 0 &&
-          !begins(t->frames[at].name, "System.Threading."))
+          !cs_begins(t->frames[at].name, "System.Threading."))
         break;
   if (at < end) wait->at = &t->frames[at];
   for (; at > 0 && wait->in == NULL; at--)
@@ -112,9 +109,10 @@ static bool is_worker(const struct cs_outside_thread *t, uint32_t *dispatch) {
   for (uint32_t i = 0; i < t->count; i++) {
     if (!is_managed(&t->frames[i])) continue;
     if (*dispatch == t->count &&
-        begins(t->frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
+        cs_begins(t->frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
       *dispatch = i;
-    if (begins(t->frames[i].name, "System.Threading.PortableThreadPool.WorkerThread.")) return true;
+    if (cs_begins(t->frames[i].name, "System.Threading.PortableThreadPool.WorkerThread."))
+      return true;
   }
   return false;
 }

@@ -80,15 +80,9 @@ static bool add_local(struct cs_heap *heap, uint64_t *sum) {
   uint64_t array, at, queue;
   int32_t head, tail;
   uint32_t count;
-  switch (cs_heap_static(heap, THREADING, "ThreadPoolWorkQueue+WorkStealingQueueList", "s_queues",
-                         &array)) {
-    case CS_HEAP_UNKNOWN:
-      return false;
-    case CS_HEAP_UNUSED:
-      return true;
-    case CS_HEAP_FOUND:
-      break;
-  }
+  enum cs_heap_static found = cs_heap_static(
+      heap, THREADING, "ThreadPoolWorkQueue+WorkStealingQueueList", "s_queues", &array);
+  if (found != CS_HEAP_FOUND) return found == CS_HEAP_UNUSED;
   if (!cs_heap_array(heap, array, &at, &count)) return false;
   for (uint32_t i = 0; i < count; i++) {
     if (!cs_heap_read(heap, at + 8ull * i, &queue, sizeof queue) ||
@@ -103,14 +97,8 @@ static bool add_local(struct cs_heap *heap, uint64_t *sum) {
 
 static bool read_queues(struct cs_heap *heap, struct cs_pool *pool) {
   uint64_t work;
-  switch (cs_heap_static(heap, THREADING, "ThreadPool", "s_workQueue", &work)) {
-    case CS_HEAP_UNKNOWN:
-      return false;
-    case CS_HEAP_UNUSED:
-      return true;
-    case CS_HEAP_FOUND:
-      break;
-  }
+  enum cs_heap_static found = cs_heap_static(heap, THREADING, "ThreadPool", "s_workQueue", &work);
+  if (found != CS_HEAP_FOUND) return found == CS_HEAP_UNUSED;
   if (!cs_heap_is(heap, work, THREADING, "ThreadPoolWorkQueue") || !add_local(heap, &pool->local))
     return false;
   pool->queued = pool->local;

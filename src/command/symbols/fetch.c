@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Requests to symbol servers, one after the other. Invariants: what a server sends is untrusted, so
-// it goes to a file in memory of bounded size, and neither gets a name nor is read as symbols unless
-// it is a complete ELF file with the build id that was asked for; a server that fails, in whatever
-// way, is not asked again; every wait ends, and Ctrl-C ends it within a tenth of a second. One
-// thread. Signal-safe: no.
+// it goes to a file in memory of bounded size, and neither gets a name nor is read as symbols
+// unless it is a complete ELF file with the build id that was asked for; a server that fails, in
+// whatever way, is not asked again; every wait ends, and Ctrl-C ends it within a tenth of a second.
+// One thread. Signal-safe: no.
 #include "symbols/fetch.h"
 
 #include <signal.h>
@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/prefix.h"
 #include "base/print.h"
 #include "net/curl.h"
 #include "symbols/cache.h"
@@ -25,12 +26,12 @@
 #define MB 1e6
 #define MOST_BYTES (512ull << 20)  // of a file
 #define MOST_BYTES_OF_ALL (2048ull << 20)
-#define MOST_ASKED 256  // libraries: a recording may name any number
+#define MOST_ASKED 256  // libraries; a recording may name any number
 #define MOST_ID 64
 #define CONNECT_MS 10000L
-#define WHOLE_S 1800L  // for a file
-#define LEAST_PER_SECOND 1000L
-#define PATIENCE_S 30  // with less than that
+#define WHOLE_S 1800L           // for one file
+#define LEAST_PER_SECOND 1000L  // bytes
+#define PATIENCE_S 30           // with a server that sends less than that
 #define POLL_MS 100
 #define PROGRESS_NS 200000000ull
 #define SYMSTORE_ID 40  // digits: shorter ids are filled with zeros
@@ -50,7 +51,7 @@ struct cs_fetcher {
   long patience_s;
   bool progress;  // standard error is a terminal
   bool stopped;   // nothing more is fetched
-  bool unkept;    // has been said
+  bool unkept;    // a message has said that files cannot be kept
   unsigned asked;
   uint64_t bytes;
   unsigned none;  // libraries of which no server has symbols
@@ -159,7 +160,7 @@ static size_t take(char *data, size_t one, size_t count, void *context) {
 
 static void prepare(const struct cs_fetcher *f, struct transfer *t, const char *url) {
   CURL *curl = f->curl;
-  bool secure = strncmp(url, "https:", 6) == 0;
+  bool secure = cs_begins(url, "https:");
   cs_curl.easy_reset(curl);  // keeps the connection
   (void)cs_curl.easy_setopt(curl, CURLOPT_URL, url);
   (void)cs_curl.easy_setopt(curl, CURLOPT_USERAGENT, "clrsnap/" CLRSNAP_VERSION);
@@ -174,7 +175,7 @@ static void prepare(const struct cs_fetcher *f, struct transfer *t, const char *
   (void)cs_curl.easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, LEAST_PER_SECOND);
   (void)cs_curl.easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, f->patience_s);
   (void)cs_curl.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075700  // a look-up of a name may take longer than anybody waits
+#if LIBCURL_VERSION_NUM >= 0x075700  // looking up a name may take longer than the user waits
   (void)cs_curl.easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
 #endif
   if (cs_curl_certificates() != NULL)
@@ -261,7 +262,7 @@ static uint64_t room(const struct cs_fetcher *f) {
 
 static enum outcome ask(struct transfer *t, const char *url) {
   t->fd = memfd_create("clrsnap-symbols", MFD_CLOEXEC);
-  if (t->fd < 0) return fail(t, "no memory for them");
+  if (t->fd < 0) return fail(t, "out of memory");
   t->most = room(t->fetcher);
   prepare(t->fetcher, t, url);
   enum outcome outcome = evaluate(t, perform(t));
@@ -283,7 +284,7 @@ static void keep(struct cs_fetcher *f, const char *id, int fd) {
 
 static int check(const struct transfer *t, const char *id, const uint8_t *bytes, size_t size) {
   if (!cs_elf_is(t->fd, bytes, size)) {
-    (void)fail(t, "what it sends is no complete ELF file with the library's build id");
+    (void)fail(t, "what it sends is not a complete ELF file with the library's build id");
     (void)close(t->fd);
     return -1;
   }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/prefix.h"
 #include "symbols/cache.h"
 #include "symbols/fetch.h"
 
@@ -14,7 +15,7 @@
 #define DEBUGINFOD "debuginfod"
 
 static bool is_url(const char *text) {
-  return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+  return cs_begins(text, "http://") || cs_begins(text, "https://");
 }
 
 // Takes ownership of `path`. NULL: there is no such folder.
@@ -63,7 +64,7 @@ bool cs_symbol_sources_add(struct cs_symbol_sources *s, const char *value, struc
   if (strcmp(value, "microsoft") == 0)
     return add_server(s, CS_SYMBOLS_SYMSTORE, MICROSOFT, strlen(MICROSOFT), err);
   if (is_url(value)) return add_server(s, CS_SYMBOLS_SYMSTORE, value, strlen(value), err);
-  if (strncmp(value, prefix, strlen(prefix)) == 0 && is_url(value + strlen(prefix)))
+  if (cs_begins(value, prefix) && is_url(value + strlen(prefix)))
     return add_server(s, CS_SYMBOLS_DEBUGINFOD, value + strlen(prefix),
                       strlen(value + strlen(prefix)), err);
   char *path = realpath(value, NULL);

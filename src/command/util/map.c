@@ -36,15 +36,8 @@ void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes) {
   return moved;
 }
 
-// Finalizer of MurmurHash3's 64-bit variant: every key bit reaches the low bits.
-static uint64_t mix(uint64_t h) {
-  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
-  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53u;
-  return h ^ (h >> 33);
-}
-
 static struct cs_map_slot *probe(const struct cs_map *map, uint64_t key) {
-  size_t i = mix(key) & (map->capacity - 1);
+  size_t i = cs_hash_spread(key) & (map->capacity - 1);
   while (map->slots[i].used && map->slots[i].key != key) i = (i + 1) & (map->capacity - 1);
   return &map->slots[i];
 }

@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: MIT
-// The project's only hash functions. Signal-safe: yes.
+// The hash functions of all tables but one: native/rules.c has its own, for 64 bytes at once.
+// Signal-safe: yes.
 #ifndef CS_BASE_HASH_H
 #define CS_BASE_HASH_H
 
 #include "base/base.h"
 
+#define CS_HASH_GOLDEN 0x9E3779B97F4A7C15ull
+
 // Returns a hash of `bits` bits (1 to 64): the high bits of a product with the golden ratio, which
 // differ for neighbouring keys.
 CS_ISLAND static inline uint64_t cs_hash_word(uint64_t key, unsigned bits) {
-  return key * 0x9E3779B97F4A7C15ull >> (64 - bits);
+  return key * CS_HASH_GOLDEN >> (64 - bits);
+}
+
+// Returns the hash of a sequence of words that had `hash` before its last word. Different words
+// lead from one hash to different ones, and different hashes to different ones by the same word.
+CS_ISLAND static inline uint64_t cs_hash_sequence(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * CS_HASH_GOLDEN;
+  return hash ^ hash >> 29;
+}
+
+// The finalizer of MurmurHash3's 64-bit variant: every bit of the key reaches the low bits.
+CS_ISLAND static inline uint64_t cs_hash_spread(uint64_t key) {
+  key = (key ^ (key >> 33)) * 0xFF51AFD7ED558CCDull;
+  key = (key ^ (key >> 33)) * 0xC4CEB9FE1A85EC53ull;
+  return key ^ (key >> 33);
 }
 
 // FNV-1a of bytes that come in pieces: start with CS_HASH_EMPTY, then pass the last result.

@@ -86,8 +86,8 @@ static bool first_time(const char *text) {
 }
 
 // The arguments are not trusted (base/print.h).
-static void compose(char text[LINE_BYTES], const char *format, va_list args) {
-  char raw[LINE_BYTES], shown[CS_ESCAPE_MOST];
+static void put(bool important, const char *format, va_list args) {
+  char text[LINE_BYTES], raw[LINE_BYTES], shown[CS_ESCAPE_MOST];
   size_t used = 0;
   (void)vsnprintf(raw, sizeof raw, format, args);
   for (size_t i = 0, len = strlen(raw); i < len;) {
@@ -96,30 +96,23 @@ static void compose(char text[LINE_BYTES], const char *format, va_list args) {
     used += strlen(strcpy(text + used, shown));
   }
   text[used] = '\0';
+  (void)pthread_mutex_lock(&lock);
+  to_file(text);
+  if (important && first_time(text))
+    write_line(STDERR_FILENO, raw, clamp(snprintf(raw, sizeof raw, "clrsnap: %s", text), 0));
+  (void)pthread_mutex_unlock(&lock);
 }
 
 void cs_log(const char *format, ...) {
-  char text[LINE_BYTES];
   va_list args;
   va_start(args, format);
-  compose(text, format, args);
+  put(false, format, args);
   va_end(args);
-  (void)pthread_mutex_lock(&lock);
-  to_file(text);
-  (void)pthread_mutex_unlock(&lock);
 }
 
 void cs_log_important(const char *format, ...) {
-  char text[LINE_BYTES];
   va_list args;
   va_start(args, format);
-  compose(text, format, args);
+  put(true, format, args);
   va_end(args);
-  (void)pthread_mutex_lock(&lock);
-  to_file(text);
-  if (first_time(text)) {
-    char line[LINE_BYTES];
-    write_line(STDERR_FILENO, line, clamp(snprintf(line, sizeof line, "clrsnap: %s", text), 0));
-  }
-  (void)pthread_mutex_unlock(&lock);
 }

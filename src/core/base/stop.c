@@ -2,20 +2,18 @@
 // The names of the stop reasons. Signal-safe: yes.
 #include "base/stop.h"
 
+static const struct {
+  const char *token, *text;
+} names[] = {
+#define NAMES(name, token, text) {token, text},
+    CS_STOPS(NAMES)
+#undef NAMES
+};
+
 const char *cs_stop_token(enum cs_stop stop) {
-  static const char *const tokens[] = {
-#define CS_STOP_TOKEN(name, token, text) token,
-      CS_STOPS(CS_STOP_TOKEN)
-#undef CS_STOP_TOKEN
-  };
-  return (unsigned)stop < CS_COUNT(tokens) ? tokens[stop] : "?";
+  return (unsigned)stop < CS_COUNT(names) ? names[stop].token : "?";
 }
 
 const char *cs_stop_text(enum cs_stop stop) {
-  static const char *const texts[] = {
-#define CS_STOP_TEXT(name, token, text) text,
-      CS_STOPS(CS_STOP_TEXT)
-#undef CS_STOP_TEXT
-  };
-  return (unsigned)stop < CS_COUNT(texts) ? texts[stop] : "?";
+  return (unsigned)stop < CS_COUNT(names) ? names[stop].text : "?";
 }

@@ -11,16 +11,18 @@
 enum {
   // The major version of .NET that is tested. No contract describes these layouts of it, which are
   // therefore read on no other version:
-  //   ExInfo's words                        contract/contract.c
-  //   the words after a method's code header  codemap/method.c
+  //   ExInfo's words                                          contract/contract.c
+  //   the words after a method's code header                  codemap/method.c
   //   the words after ThreadStore.DeadCount, and g_dacTable   remote/collector.c
-  //   FieldDesc, and the class in DynamicStaticsInfo   objects/{classes,heap}.c
-  //   a monitor                                codemap/monitor.c
-  //   what a thread waits for                  objects/objects.c
+  //   FieldDesc, and the class in DynamicStaticsInfo          objects/{classes,heap}.c
+  //   a monitor                                               codemap/monitor.c
+  //   what a thread waits for                                 objects/objects.c
   CS_SUPPORTED_RUNTIME = 10,
-  // The major version whose descriptor was read in the runtime's sources, and that no test has run
-  // on. Other versions are refused.
+  // The major version whose descriptor is known from the runtime's sources only: no test has run on
+  // it. Other versions are refused.
   CS_PREPARED_RUNTIME = 11,
+  // The first major version that reads DOTNET_PROFILER and the like (process/profiler_env.h).
+  CS_DOTNET_NAMES_RUNTIME = 11,
   // The major version of ReadyToRun images whose debug info remote/il.c decodes.
   CS_SUPPORTED_R2R = 16,  // the first one that packs its debug info this way
 };

@@ -13,6 +13,7 @@
 #define CS_IMAGES_LOADER_H
 
 #include "base/base.h"
+#include "base/hash.h"
 
 enum {
   CS_LOADER_WORDS = 8,     // 1 to 3 words were seen to have the counter's value
@@ -29,13 +30,14 @@ struct cs_loader {
 // Returns a number that identifies the set of images: it changes whenever one is loaded or
 // unloaded, and does not recur, except for 1 in 2^63. CS_LOADER_UNSETTLED: there is none now. The
 // state is read first, so that for an image whose address range another one may have taken, either
-// the counters have changed or the state is not consistent yet.
+// the counters have changed or the state is not consistent yet. The words are added and not mixed by
+// an exclusive or, because two counters that grow together must not cancel each other out.
 CS_ISLAND static inline uint64_t cs_loader_now(const struct cs_loader *loader) {
   if (loader->r_state == NULL) return 1;
   if (loader->loaded == NULL || cs_load_acquire(loader->r_state) != 0) return CS_LOADER_UNSETTLED;
   uint64_t now = cs_load_acquire(loader->loaded);
   for (uint32_t i = 0; i < loader->count; i++)
-    now = (now ^ now >> 29) * 0x9E3779B97F4A7C15ull + cs_load_acquire(loader->words[i]);
+    now = (now ^ now >> 29) * CS_HASH_GOLDEN + cs_load_acquire(loader->words[i]);
   return now | 1ull << 63;
 }
 

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "native/cfi_private.h"
 #include "native/dwarf.h"
 #include "native/dynamic.h"
@@ -26,13 +27,12 @@ struct segments {
 };
 
 static uint64_t hash_page(const uint8_t *page) {
-  uint64_t h = 14695981039346656037u, word;
+  uint64_t hash = CS_HASH_EMPTY, word;
   for (size_t i = 0; i < CS_ELF_PAGE; i += sizeof word) {
     memcpy(&word, page + i, sizeof word);
-    h = (h ^ word) * 0x9E3779B97F4A7C15u;
-    h ^= h >> 29;
+    hash = cs_hash_sequence(hash, word);
   }
-  return h;
+  return hash;
 }
 
 enum cs_elf_result cs_elf_open(struct cs_process_memory *process,

@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/own_thread.h"
-#include "clr/clr.h"
 #include "dropin/guest.h"
 #include "life/equip_soon.h"
 #include "life/images.h"

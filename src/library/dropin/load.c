@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
 #include "base/log.h"
-#include "clr/clr.h"
 #include "dropin/guest.h"
 
 #define HRESULT_OF_WIN32(code) ((HRESULT)(0x80070000u | (code)))

@@ -92,11 +92,8 @@ void cs_library_equip_soon(bool at_once) {
 }
 
 static void wait_for_it(const struct cs_thread *thread) {
-  struct timespec until;
-  (void)clock_gettime(CLOCK_REALTIME, &until);
-  uint64_t ns = (uint64_t)until.tv_nsec + cs_threads.answer_timeout_ms * MS;
-  until.tv_sec += (time_t)(ns / 1000000000u);
-  until.tv_nsec = (long)(ns % 1000000000u);
+  struct timespec until =
+      cs_timespec_of(cs_clock_read_ns(CLOCK_REALTIME) + cs_threads.answer_timeout_ms * MS);
   int rc = 0;
   pthread_mutex_lock(&soon.lock);
   while (soon.running && !cs_thread_is_equipped(thread) && rc != ETIMEDOUT)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "native/maps.h"
 
 // The tables of the code map lie on few pages and are read for each page of code, so pages are kept
@@ -45,7 +46,7 @@ static bool read_pages(const struct cs_mem *mem, uint64_t addr, void *dst, size_
 
 static bool add_mapping(const struct cs_mapping *mapping, void *arg) {
   struct reading *r = arg;
-  if (mapping->executable && strncmp(mapping->path, "[v", 2) != 0)
+  if (mapping->executable && !cs_begins(mapping->path, "[v"))
     cs_permanent_add(&r->world, mapping->begin, mapping->end, r->list);
   return true;
 }

@@ -175,7 +175,7 @@ CS_ISLAND static enum cs_await_state follow(const struct cs_awaits *awaits,
                                             const struct cs_await_reader *r, struct way *way,
                                             struct cs_await_chain *chain) {
   for (int i = 0; i < HOPS && way->object != 0; i++) {
-    way->trace = (way->trace ^ way->object) * 0x9E3779B97F4A7C15ull;
+    way->trace = cs_hash_sequence(way->trace, way->object);
     enum cs_await_state state = step(awaits, r, way, chain);
     if (state != CS_AWAITS_COMPLETE) return state;
   }

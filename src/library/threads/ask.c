@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "threads/own_signal.h"
 #include "threads/stackmap.h"
 #include "threads/threads.h"
@@ -120,8 +121,8 @@ static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *e
   FILE *file = fopen(path, "re");
   if (file == NULL) return CS_ASK_GONE;
   while (fgets(line, sizeof line, file) != NULL) {
-    if (strncmp(line, "State:\t", 7) == 0) state = line[7];
-    if (strncmp(line, "SigBlk:\t", 8) == 0) blocked = strtoull(line + 8, NULL, 16);
+    if (cs_begins(line, "State:\t")) state = line[7];
+    if (cs_begins(line, "SigBlk:\t")) blocked = strtoull(line + 8, NULL, 16);
   }
   (void)fclose(file);
   if (blocked >> (cs_threads.signal_number - 1) & 1)
@@ -199,8 +200,7 @@ static bool give_up(struct cs_request *request, uint64_t sequence) {
 static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
   uint64_t until = deadline_ns(ms);
   if (request->flags & CS_REQUEST_HOLD) until = hold_end(until);
-  struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
-                        .tv_nsec = (long)(until % 1000000000u)};
+  struct timespec at = cs_timespec_of(until);
   uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
   bool may_sleep = sysconf(_SC_NPROCESSORS_ONLN) < 2;
   for (;;) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Threads that were there before the library get their larger alternate stacks: by the runtime's own
-// signal while it runs on, or, where other code has taken that signal or SIGSEGV, by ours in one stop
-// of the runtime. Any native thread, one at a time; not for handlers, nor from a callback of the
-// runtime.
+// Threads that were there before the library get their larger alternate stacks: by the runtime's
+// own signal while it runs on, or, where other code has taken that signal or SIGSEGV, by ours in
+// one stop of the runtime. Any native thread, one at a time; not for handlers, nor from a callback
+// of the runtime.
 //
-// Invariant: a thread without the larger stack is sent a signal of ours only while the runtime stands
-// still, when no thread is in the middle of a null reference (docs/signal-safety.md, "After an
-// attach"). A signal is taken before the next instruction in user mode, so an answer
-// that comes after the stop, of a thread that had no processor, still belongs to the stop. All
-// waits are bounded. Threads that sleep in foreign code are not asked: they could notice (EINTR).
+// Invariant: a thread without the larger stack is sent a signal of ours only while the runtime
+// stands still, when no thread is in the middle of a null reference (docs/signal-safety.md, "After
+// an attach"). A signal is taken before the next instruction in user mode, so an answer that comes
+// after the stop, of a thread that had no processor, still belongs to the stop. All waits are
+// bounded. Threads that sleep in foreign code are not asked: they could notice (EINTR).
 #include "threads/equip.h"
 
 #include <pthread.h>
@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/prefix.h"
 #include "images/images.h"
 #include "signal/request.h"
 #include "threads/activation.h"
@@ -38,7 +39,7 @@ enum {
   LOOK_US = 2000,
   STOPPED_MS = 10,  // for an answer, while the runtime stands still
   LATE_MS = 200,    // and after that
-  NAPS = 50,        // for threads to take the runtime's signal; they go on without being waited for
+  NAPS = 50,        // for threads to take the runtime's signal; later ones are not waited for
   NAP_US = 100,
   SHALLOW = 16,  // frames from the system call to the code that has made it
 };
@@ -61,7 +62,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool has_prefix(const char *name, const char *const *prefixes, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    if (cs_begins(name, prefixes[i])) return true;
   return false;
 }
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "signal/handler.h"
-#include "signal/signal.h"
 #include "threads/threads.h"
 
 enum {

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/prefix.h"
+
 #include "threads/stackmap.h"
 
 // The main thread's stack grows downwards as it is used, to its limit.
@@ -35,7 +37,7 @@ bool cs_stack_of_self(struct cs_stack *stack) {
 static bool read_line(char *at, struct cs_stack *stack) {
   uint64_t lo = strtoull(at, &at, 16);
   uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
-  if (strncmp(at, " rw", 3) != 0) return false;
+  if (!cs_begins(at, " rw")) return false;
   bool is_main = strstr(at, "[stack]") != NULL;
   *stack = (struct cs_stack){.lo = is_main ? lowest_of_main(lo, hi) : lo, .hi = hi};
   return true;

@@ -359,6 +359,23 @@ static void another_process(void **state) {
   assert_int_equal(status, 0);
 }
 
+// The number of images and the number of loads may grow together.
+static void each_state_of_the_loader_has_its_number(void **state) {
+  enum { MOST = 40 };
+  uint32_t settled = 0, images;
+  uint64_t loads, numbers[MOST * MOST];
+  struct cs_loader loader = {.r_state = &settled, .loaded = &images, .words = {&loads}, .count = 1};
+  size_t count = 0;
+  (void)state;
+  for (images = 1; images <= MOST; images++) {
+    for (loads = 1; loads <= MOST; loads++) {
+      numbers[count] = cs_loader_now(&loader);
+      for (size_t i = 0; i < count; i++) assert_true(numbers[i] != numbers[count]);
+      count++;
+    }
+  }
+}
+
 static int setup(void **state) {
   (void)state;
   cs_mem_init_self(&world.mem);
@@ -382,6 +399,7 @@ int main(void) {
       cmocka_unit_test(libraries_come_and_go),
       cmocka_unit_test(what_stays_is_kept),
       cmocka_unit_test(another_process),
+      cmocka_unit_test(each_state_of_the_loader_has_its_number),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

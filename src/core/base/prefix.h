@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Beginnings of texts. Any thread. Not for handlers.
+#ifndef CS_BASE_PREFIX_H
+#define CS_BASE_PREFIX_H
+
+#include <stdbool.h>
+#include <string.h>
+
+static inline bool cs_begins(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+// The same for a text that need not end with a NUL.
+static inline bool cs_begins_in(const char *text, size_t len, const char *prefix) {
+  size_t wanted = strlen(prefix);
+  return len >= wanted && memcmp(text, prefix, wanted) == 0;
+}
+
+#endif
