@@ -101,7 +101,7 @@ for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/waits" || { cat "$WORK/waits"; fail "the threads do not come to wait"; }
 # A barrier waits for a while, spins, and waits again: not each look finds it waiting.
 waits() {
-  "$CLRSNAP" stack --no-agent --json "$pid" > "$WORK/json" || fail "--no-agent"
+  "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "--json"
   python3 - "$WORK/json" 2> "$WORK/wrong" << 'PYTHON'
 import json, sys
 waits = [t for t in json.load(open(sys.argv[1]))["threads"]

@@ -15,7 +15,7 @@
 
 struct options {
   pid_t pid;
-  bool json, managed_only, no_agent, each;
+  bool json, managed_only, each;
   struct cs_outside_options take;
 };
 
@@ -27,7 +27,6 @@ static const struct cs_option table[] = {
     {0, "each", NULL, "each thread on its own, also those that have the same stack", NULL,
      STACK(each)},
     {0, "managed", NULL, "only threads that the runtime knows", NULL, STACK(managed_only)},
-    {0, "no-agent", NULL, "has no effect: no agent is ever used", NULL, STACK(no_agent)},
     {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
      STACK(take.raw_names)},
     {0}};
