@@ -22,9 +22,8 @@
 static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
 static char path[64];
 static uint8_t *whole;  // the file
-static size_t whole_size;
-static char *expected;  // every format's output from the live recording
-static size_t expected_size;
+static size_t whole_size, expected_size;
+static char *expected;     // every format's output from the live recording
 static bool every_format;  // otherwise one at a time, which is quicker
 static uint64_t random_state = 1;
 
