@@ -254,7 +254,7 @@ struct cs_wire_stops {
 struct cs_wire_put_off {
   uint64_t samples;      // not taken when they were due; the thread's next one has their weight
   uint64_t events;       // samples without a stack
-  uint64_t longest_ns;   // the longest sample that caused others to be put off,
+  uint64_t longest_ns;   // CPU time of the longest sample that caused others to be put off,
   uint32_t thread;       // and the thread that took it
   uint32_t bare_thread;  // the thread with most of `events`; 0: not known
 };

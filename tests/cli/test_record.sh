@@ -60,7 +60,7 @@ clrsnap: lost 12: 5 in the program, 7 on the way, 0 unreadable, 0 beyond the cal
 clrsnap:   a larger --buffer loses less
 clrsnap: complete walks 100.00 %
 clrsnap: threads held p50 1.0 us, p99 1.0 us, max 1.0 us
-clrsnap: 1 sample was put off (the next has its weight): walks of a thread took up to 250 us
+clrsnap: 1 sample was put off (the next has its weight): walks of a thread took up to 250 us of CPU time
 clrsnap: 3 events have no stack: walks for so many took a tenth of the time of thread 'Main'
 clrsnap: the runtime was stopped 0 times
 clrsnap: wrote lost.collapsed

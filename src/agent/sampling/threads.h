@@ -90,7 +90,6 @@ struct cs_agent_thread {
   uint64_t put_off_ns;  // weight.c: when a signal was last put off
   uint32_t put_off;     // weight.c: signals put off up to the last look
   uint32_t bare;        // weight.c: its events without a stack
-  uint64_t held_ns;     // weight.c: the duration of its last sample by signal
 };
 
 // ---- The list ----

@@ -65,16 +65,16 @@ void cs_weight_note_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
   t->put_off_ns = now_ns;
 }
 
-// Names the thread whose samples were put off because one took the longest.
-static void count_samples(const struct cs_agent_thread *t, uint32_t samples) {
+// Names the thread whose samples were put off because one cost the most.
+static void count_samples(const struct cs_agent_thread *t, uint32_t samples, uint64_t cost_ns) {
   put_off.samples += samples;
-  if (samples == 0 || t->held_ns < put_off.longest_ns) return;
-  put_off.longest_ns = t->held_ns;
+  if (samples == 0 || cost_ns < put_off.longest_ns) return;
+  put_off.longest_ns = cost_ns;
   put_off.thread = t->id;
 }
 
 void cs_weight_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
-  count_samples(t, 1);
+  count_samples(t, 1, cs_load_relaxed(&t->thread->rest.cost_ns));
   t->put_off_ns = now_ns;
 }
 
@@ -87,9 +87,8 @@ static void count_bare(struct cs_agent_thread *t) {
 }
 
 static void count_put_off(const struct cs_sample *s, struct cs_agent_thread *t) {
-  count_samples(t, s->put_off);
+  count_samples(t, s->put_off, s->rest_cost_ns);
   if (s->stop == CS_STOP_PUT_OFF) count_bare(t);
-  if (s->cause != CS_CAUSE_NONE) t->held_ns = cs_clock_ticks_to_ns(s->held_ticks);
 }
 
 bool cs_weight_report_put_off(void) {

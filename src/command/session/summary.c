@@ -204,7 +204,7 @@ static void print_put_off(const struct cs_facts *f, FILE *out) {
              cs_plural(put_off->samples, "sample was put off", "samples were put off"),
              cs_plural(put_off->samples, "its", "their"));
     print_whose(f->put_off_thread, out);
-    cs_print(out, " took up to %.0f us\n", us(put_off->longest_ns));
+    cs_print(out, " took up to %.0f us of CPU time\n", us(put_off->longest_ns));
   }
   if (put_off->events > 0) {
     cs_print(out, PREFIX "%" PRIu64 " %s no stack: walks for so many took a tenth of the time of ",

@@ -25,6 +25,7 @@ CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc) {
 
 CS_ISLAND uint64_t cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu) {
   uint64_t now = cs_tsc(), now_cpu, cost = cost_ns(begin, now, begin_cpu, &now_cpu);
+  cs_store_relaxed(&rest->cost_ns, cost);
   rest->until_cpu = now_cpu != 0 ? now_cpu + cost * (CS_REST_SHARE - 1) : 0;
   rest->until = now + cs_scale(cost * (CS_REST_SHARE - 1), cs_signal.ticks_of_ns);
   return cost;

@@ -181,7 +181,7 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
   sample->weight = sample->lock = 0;
-  sample->put_off = 0;
+  sample->put_off = sample->rest_cost_ns = 0;
   sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
   // If the table was replaced meanwhile, the new one has all images of this stack, too.
@@ -271,6 +271,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
   place.sample->put_off = rest->put_off;
+  place.sample->rest_cost_ns = rest->cost_ns < UINT32_MAX ? (uint32_t)rest->cost_ns : UINT32_MAX;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) stand_for_all(place.sample, thread, begin_cpu);
   if (cause->cause == CS_CAUSE_LOOK) {

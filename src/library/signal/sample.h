@@ -75,6 +75,7 @@ struct cs_sample {
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
   uint32_t kernel_count;  // of the kernel's addresses, or CS_KERNEL_UNKNOWN
+  uint32_t rest_cost_ns;  // of the sample that `put_off` were put off for: struct cs_rest.cost_ns
   struct cs_label label;  // all zero: none
   uint64_t frames[];      // CS_FRAME_WORD()s, leaf first; then the chain's words, then the kernel's
 };

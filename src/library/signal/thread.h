@@ -27,6 +27,7 @@ struct cs_rest {
   uint64_t until_cpu;     // of the thread's CPU clock, after a sample that took long; else 0
   uint64_t events_until;  // the same for events, which have an account of their own
   uint64_t owed;          // CS_CAUSE_LOOK: the weight of samples not taken, which the next one adds
+  uint64_t cost_ns;       // what the last sample has cost
   uint32_t put_off;       // signals that came before their time since the last sample
   uint32_t ever;          // signals that were put off; never reset
 };

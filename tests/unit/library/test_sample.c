@@ -185,6 +185,7 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
   cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
   open_ring(1 << 20, MAX_FRAMES);
   become(&walkers[0], 0);
+  uint64_t cost = 0;
   for (uint32_t round = 1; round < 20; round++) {
     uint64_t before = cs_thread_cpu_ns();
     take(&walkers[0], MAX_FRAMES);
@@ -193,6 +194,9 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_non_null(s);
     assert_int_equal(s->put_off, round > 1 ? 5 : 0);
+    assert_int_equal(s->rest_cost_ns, cost);
+    cost = rest->cost_ns;
+    assert_true(cost > 0);
     assert_int_equal(s->weight, round > 1 ? 6 * WEIGHT : WEIGHT);
     cs_sample_ring_pop(&ring, s);
     assert_true(rest->until_cpu == 0 || rest->until_cpu >= before + 5 * spent);
@@ -217,6 +221,7 @@ static void a_walk_without_a_processor_is_not_long(void **state) {
   cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
   uint64_t now = cs_tsc(), now_cpu = cs_thread_cpu_ns();
   cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - 1000);
+  assert_true(rest->cost_ns < lost / 2);
   assert_true(rest->until_cpu > now_cpu);
   assert_true(rest->until_cpu < now_cpu + second);
   assert_true(rest->until < now + cs_scale(second, cs_signal.ticks_of_ns));
