@@ -30,6 +30,9 @@ static class Load
     };
     static readonly string[] Unanswered = ["transfer", "order", "starved"];
     static readonly Dictionary<string, StrongBox<int>> answers = new();
+    // Payments for each search, at most. Where other programs need the processors, searches, which compute, take longer, and
+    // payments, which spin until a time, do not: without a limit they would have the most CPU time there.
+    const int PaymentsPerSearch = 4;
 
     public static void Start(string fault, Uri url)
     {
@@ -38,10 +41,14 @@ static class Load
         var count = new StrongBox<int>();
         var begun = new CountdownEvent(clients);
         var answered = new CountdownEvent(clients);
+        StrongBox<int>? searches = fault == "pay" ? answers.GetValueOrDefault("search") : null;
+        int before = searches?.Value ?? 0;
+        bool mayAsk() => searches == null ||
+            Volatile.Read(ref count.Value) <= PaymentsPerSearch * (Volatile.Read(ref searches.Value) - before);
         for (int i = 0; i < clients; i++)
         {
             string path = each[i % each.Length];
-            new Thread(() => Ask(url, path, pause, begun, answered, count)) { Name = "client", IsBackground = true }.Start();
+            new Thread(() => Ask(url, path, pause, begun, answered, count, mayAsk)) { Name = "client", IsBackground = true }.Start();
         }
         begun.Wait();
         if (!Unanswered.Contains(fault))
@@ -59,7 +66,8 @@ static class Load
         Console.WriteLine("done");
     }
 
-    static void Ask(Uri url, string path, int pause, CountdownEvent begun, CountdownEvent answered, StrongBox<int> count)
+    static void Ask(Uri url, string path, int pause, CountdownEvent begun, CountdownEvent answered, StrongBox<int> count,
+        Func<bool> mayAsk)
     {
         using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         socket.Connect(url.Host, url.Port);
@@ -73,6 +81,7 @@ static class Load
             if (first) answered.Signal();
             Interlocked.Increment(ref count.Value);
             if (pause > 0) Thread.Sleep(pause);
+            while (!mayAsk()) Thread.Sleep(1);
         }
     }
 
