@@ -7,7 +7,7 @@ import sys
 
 from recfile import records, text
 
-MODES = ["", "cpu", "wall", "alloc", "lock", "exception", "gc"]
+MODES = ["", "cpu", "wall", "alloc", "lock", "exception", "gc", "wait", "async", "holders"]
 
 threads, methods, parents, frames, samples = {}, {}, [0], [0], []
 for kind, payload in records(open(sys.argv[1], "rb").read()):
