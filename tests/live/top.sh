@@ -17,7 +17,7 @@ near() {
 
 text() {
   # The last table covers the program's whole run. The program's own output is not among the tables.
-  timeout 300 "$clrsnap" top --interval 0.5 --whole --rows 40 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
+  timeout 300 "$clrsnap" top --interval 0.5 --whole --rows 1000 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
   [ "$(grep -c '^truth' err)" = 3 ] || bad "the program's own output is not on standard error"
   grep -q truth out && bad "the program's own output is among the tables"
   [ "$(grep -c '^clrsnap top: [0-9]* dotnet' out)" -ge 4 ] || bad "fewer than 4 tables in 3 s"
@@ -41,7 +41,7 @@ text() {
 }
 
 json() {
-  timeout 300 "$clrsnap" top --json --whole --interval 0.5 --rows 40 -- dotnet "$APP" 3 > out 2> err ||
+  timeout 300 "$clrsnap" top --json --whole --interval 0.5 --rows 1000 -- dotnet "$APP" 3 > out 2> err ||
     bad "it ends with $?"
   python3 - out << 'PYTHON' || bad "the JSON is wrong"
 import json, sys
@@ -78,7 +78,7 @@ pid() {
   for round in 1 2; do
     # A machine that is busy elsewhere needs longer for as many samples, which an attach is then a small part of.
     for tables in 2 8 24; do
-      timeout 300 "$clrsnap" top --json --interval 1 --window $((tables + 1)) -n $tables --rows 40 $child > out 2> err ||
+      timeout 300 "$clrsnap" top --json --interval 1 --window $((tables + 1)) -n $tables --rows 1000 $child > out 2> err ||
         bad "round $round ends with $?"
       python3 -c 'import json, sys; sys.exit(json.loads(sys.stdin.readlines()[-1])["samples"] < 200)' < out && break
     done
