@@ -104,7 +104,7 @@ static class Profile
 
     static async Task<string> LoadAsync(int id)
     {
-        await Remote.CallAsync(30);
+        await Remote.CallAsync(200); // far longer than a waiting thread spins, also beside other load
         return $"profile {id}";
     }
 }
