@@ -119,7 +119,7 @@ statuses() {
 
 busy() {
   under_load search quotes stock profile export parse cache audit limited pay
-  "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
+  "$clrsnap" record --mode cpu,wall,alloc,lock,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
   recorder=$!
   for _ in $(seq 1200); do [ -s slow.clrsnap ] && break; sleep 0.05; done
   echo more >&3
