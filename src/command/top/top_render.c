@@ -302,7 +302,7 @@ static void put_threads(const struct cs_top_moment *m, struct header *h, size_t 
   struct cs_grid *grid = h->grid;
   size_t first = m->scroll < m->thread_count ? m->scroll : m->thread_count;
   size_t last = m->thread_count - first < rows ? m->thread_count : first + rows;
-  unsigned left = grid->columns > 27 ? grid->columns - 27 : 1, name = 6;
+  unsigned left = grid->columns > 28 ? grid->columns - 28 : 1, name = 6;
   for (size_t i = first; i < last; i++) {
     unsigned width = width_of(m->threads[i].name, strlen(m->threads[i].name));
     if (width > name) name = width;

@@ -356,6 +356,15 @@ static void screen_of_threads(void **state) {
                 "    102     0.0        0.0  .NET Sig   |\n"
                 "|\n"
                 "/foo_|\n");
+  // A method that does not fit keeps its end.
+  struct cs_grid grid;
+  bool found = false;
+  cs_grid_init(&grid, 12, 46);
+  cs_top_render(&m, &grid);
+  for (unsigned i = 0; i < grid.rows; i++)
+    found = found || strcmp(grid.text[i], "    100    25.0      100.0  Main       ...Work") == 0;
+  assert_true(found);
+  cs_grid_free(&grid);
   free_moment(&m);
 }
 
