@@ -149,7 +149,8 @@ enum cs_wire_kind {
 
 struct cs_wire_start {
   uint64_t start_ns;  // CLOCK_REALTIME
-  uint32_t pid, hz, modes, pad;
+  uint32_t pid, hz, modes;
+  uint32_t processors;  // that the program's threads may run on; 0: not known
 };
 struct cs_wire_thread {
   uint32_t id;  // unique in the recording, while tids are reused

@@ -175,7 +175,7 @@ async function testGlance() {
   const [hot, cpu, note, ...rest] = await lines();
   assert.strictEqual(hot, "Hottest own code: Cart<Int32>.Work 12.00 ms (self 2.00 ms, total 12.00 ms) · " +
     "Program.Main 4.00 ms (self 0.00 ms, total 18.00 ms) · " + `${EVIL} 2.00 ms (self 2.00 ms, total 2.00 ms)`);
-  assert.match(cpu, /^CPU: 22\.00 ms in [0-9.]+ s: [0-9.]+ processors busy on average$/);
+  assert.match(cpu, /^CPU: 22\.00 ms in [0-9.]+ s: [0-9.]+ of 4 processors busy on average$/);
   assert.match(note, /^Note: .*cpu: few samples \(11\)/);
   assert.deepStrictEqual(rest, []);
   await click(await middle("#glance button"));

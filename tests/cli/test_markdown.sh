@@ -8,7 +8,7 @@ here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 # What depends on time or place is replaced.
 page() {
   sed -E 's#'"$FAKE"'#FAKE#; s/^# Recording of [0-9.]+ s,/# Recording of T s,/; s/process [0-9]+$/process P/
-    s/; [0-9.]+ processors used;/; N processors used;/; s/ in [0-9.]+ s  / in T s  /' "$1" > page
+    s/; [0-9.]+ of 4 processors used;/; N processors used;/; s/ in [0-9.]+ s  / in T s  /' "$1" > page
   same page
 }
 run 0 "$CLRSNAP" record -o before.clrsnap -o golden.md -- "$FAKE" golden

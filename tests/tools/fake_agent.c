@@ -71,7 +71,7 @@ static void end(enum cs_wire_kind kind) {
 }
 
 static void start(void) {
-  struct cs_wire_start s = {1750000000000000000u, (uint32_t)getpid(), header->hz, header->modes, 0};
+  struct cs_wire_start s = {1750000000000000000u, (uint32_t)getpid(), header->hz, header->modes, 4};
   begin();
   put(&s, sizeof s);
   put_text("10.0.12");

@@ -198,6 +198,7 @@ static void take(const struct cs_wire_record *r) {
       check(cs_decode_start(r, &start, &runtime) && starts == 0, "the start", starts);
       starts++;
       check(runtime.len >= 6 && memcmp(runtime.data, "10.0.", 5) == 0, "the runtime", runtime.len);
+      check(start.processors > 0, "the processors", start.processors);
       break;
     case CS_WIRE_THREAD:
       take_thread(r);

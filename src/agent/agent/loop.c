@@ -7,6 +7,7 @@
 // on it. Signal-safe: no.
 #include "agent/loop.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -126,11 +127,14 @@ static bool announce_start(void) {
   const struct cs_layout *layout = &cs_library.world.layout;
   (void)snprintf(runtime, sizeof runtime, "%u.%u.%u", layout->runtime_major, layout->runtime_minor,
                  layout->runtime_build);
+  cpu_set_t set;
+  bool known = sched_getaffinity(getpid(), sizeof set, &set) == 0;
   struct cs_wire_start start = {
       .start_ns = cs_clock_read_ns(CLOCK_REALTIME),
       .pid = (uint32_t)getpid(),
       .hz = cs_options.hz,
       .modes = cs_options.modes,
+      .processors = known ? (uint32_t)CPU_COUNT(&set) : 0,
   };
   const char *strings[] = {runtime};
   return cs_producer_put(&cs_agent.wire, CS_WIRE_START, &start, sizeof start, strings, 1);

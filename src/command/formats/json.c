@@ -65,6 +65,7 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   CS_JSON_UINTS(j, {"hz", f->hz}, {"startMs", f->start_ns / 1000000},
                 {"durationMs", f->duration_ns / 1000000}, {"samples", f->samples},
                 {"complete", f->complete});
+  if (f->processors > 0) cs_json_uint(j, "processors", f->processors);
   if (f->events > 0) CS_JSON_UINTS(j, {"events", f->events}, {"eventsWeight", f->events_value});
   put_losses(j, f);
   cs_json_uint(j, "asleep", f->asleep);

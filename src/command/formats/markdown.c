@@ -315,11 +315,15 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
   if (mode->timed && f->hz > 0) cs_print(out, " at %" PRIu32 " Hz", f->hz);
   if (f->engine.had != CS_WIRE_ENGINE_AUTO)
     cs_print(out, ", engine %s", cs_wire_engine_name(f->engine.had));
-  if (mode->timed && f->duration_ns > 0)
-    cs_print(out, "; %.2f %s", (double)f->weight / (double)f->duration_ns,
+  if (mode->timed && f->duration_ns > 0) {
+    cs_print(out, "; %.2f", (double)f->weight / (double)f->duration_ns);
+    if (f->mode == CS_WIRE_MODE_CPU && f->processors > 0)
+      cs_print(out, " of %" PRIu32, f->processors);
+    cs_print(out, " %s",
              f->mode == CS_WIRE_MODE_CPU     ? "processors used"
              : f->mode == CS_WIRE_MODE_ASYNC ? "operations at a time"
                                              : "threads at a time");
+  }
   if (f->samples == 0) {
     cs_print(out, ".\n");
     put_pool(f, out);

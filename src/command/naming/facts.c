@@ -54,6 +54,7 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
     f->event_period = rec->meta.event_period;
   }
   f->pid = rec->start.pid;
+  f->processors = rec->start.processors;
   f->start_ns = rec->start.start_ns;
   f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
   f->samples = sums->samples;

@@ -141,7 +141,7 @@ function fillGlance(recording, tree, open) {
   }
   if (!diff && f.mode === "cpu" && f.unit === "nanoseconds" && f.durationMs > 0) {
     lines.push(line(`CPU${all}`, [`${weightText(f.weight, f.unit)} in ${(f.durationMs / 1000).toFixed(1)} s: ` +
-      `${(f.weight / 1e6 / f.durationMs).toFixed(2)} processors busy on average`]));
+      `${(f.weight / 1e6 / f.durationMs).toFixed(2)}${f.processors ? ` of ${f.processors}` : ""} processors busy on average`]));
   }
   if (!diff && f.mode === "cpu" && f.runtimeWeight > 0) {
     lines.push(line(`Runtime's own code without names${all}`, [`${percent(f.runtimeWeight, f.weight)} of ${f.whole}; ` +

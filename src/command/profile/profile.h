@@ -99,7 +99,8 @@ struct cs_pool_cause {
 struct cs_facts {
   const char *program;  // the command line
   uint32_t pid;
-  char runtime[32];  // "10.0.12"; empty if unknown
+  uint32_t processors;  // that the program may run on; 0: not known
+  char runtime[32];     // "10.0.12"; empty if unknown
   enum cs_wire_mode mode;
   uint32_t hz;
   uint32_t event;  // mode cpu: the perf event counted instead of CPU time (base/perf.h); 0: none
