@@ -2,8 +2,8 @@
 // The graph of a recording: boxes, search, threads, names, keys, links, the timeline, the sandwich, the table of methods.
 "use strict";
 const assert = require("assert");
-const {evaluate, text, open, press, click, drag, middle, choose} = require("./browser.js");
-const {page, place, hover, pick, zoomed, hash, focused, column, cell, WORK, EVIL} = require("./page_parts.js");
+const {evaluate, text, open, press, point, click, drag, middle, choose} = require("./browser.js");
+const {page, place, hover, pick, zoomed, hash, focused, column, cell, rewrite, WORK, EVIL} = require("./page_parts.js");
 
 async function testFacts() {
   await open(`file://${page}`);
@@ -277,5 +277,21 @@ async function testFolds() {
     "static System.Threading.ThreadPool.lambda#0"]), [true, true, true, false, false, true, true, false, true]);
 }
 
+// What was not walked has no time: it is in no cell and in no span.
+async function testTimeless() {
+  const file = rewrite(page, "timeless.html", ({modes: [mode]}) => {
+    mode.strings.push("[stacks that were not walked]");
+    mode.threads.find(([, tid]) => tid === 101)[0] = mode.strings.length - 1;
+  });
+  await open(`file://${file}`);
+  assert.match(await text("status"), /^all threads · 22\.00 ms \(11 samples\)/);
+  assert.strictEqual(await evaluate("Math.round(heat.cells.reduce((a, b) => a + b))"), 28000);
+  await point("mouseMoved", await cell(5.5, 2));
+  assert.strictEqual(await text("status"), "[stacks that were not walked] (101) · at times that are not known");
+  await drag(await cell(0, 0), await cell(10.9, 0));
+  assert.match(await text("status"), /^all threads · 14\.00 ms \(7 samples\)/);
+}
+
 module.exports = {testFacts, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
-  testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds};
+  testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
+  testTimeless};

@@ -2,6 +2,9 @@
 // the cost that one thread has in a node itself; a sample belongs to an entry. Nothing here knows
 // the document. What is looked at is a Tree (flame-tree.js), which a filter makes from this data.
 
+// The thread of what was counted and not walked. Its samples are made at the recording's end and stand for all of it.
+const UNWALKED = "[stacks that were not walked]";
+
 // One mode of a recording ("cpu", "wall", ...), with a unit of its own. Frames, threads and nodes
 // are numbers that have a meaning in their mode only, so whatever is kept under such a number is
 // kept here (or in a Tree, which knows its Recording) and cannot be mistaken for another mode's.
@@ -21,6 +24,7 @@ class Recording {
     this.whole = data.facts.whole;  // the whole that weights are parts of, such as "CPU time"
     this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what is counted
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
+    this.timeless = this.threads.map(({name}) => name === UNWALKED);  // per thread: when is not known
     this.routes = data.routes?.length > 0 ? data.routes : null;  // numbered from 1
     this.traces = data.traces?.length > 0 ? data.traces : null;  // [route, id, first ms, ms, samples, weight], from 1
     this.grouped = false;  // by route
@@ -144,8 +148,8 @@ class Recording {
       shortNames(this.names[frame]).map(text => ({text, width: measure(text)}));
   }
 
-  // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running"
-  // or "waiting".
+  // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running" or "waiting". What has
+  // no time is in no range, and neither runs nor waits.
   own({unit, range, awake, idle, threads, route, trace}) {
     const skip = this.skipped(awake), out = this.leavesOut({idle, route});
     if (!range && skip < 0 && !trace) return this.spread(this.entryOwn[unit], {threads, idle, route}, 1);
@@ -154,6 +158,7 @@ class Recording {
     for (let i = 0; i < this.entry.length; i++) {
       const entry = this.entry[i];
       if (this.time[i] < from || this.time[i] >= to || out(entry)) continue;
+      if ((range || skip >= 0) && this.timeless[entryThread[entry]]) continue;
       if (trace && this.trace[i] !== trace) continue;
       if (skip >= 0 && this.asleep[i] === skip) continue;
       if (threads && !threads.has(entryThread[entry])) continue;

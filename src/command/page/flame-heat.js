@@ -3,6 +3,7 @@
 // chooses the time and the threads that are looked at.
 
 const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 22;
+const TIMELESS = "at times that are not known";
 
 class Heat extends Surface {
   // events: chosen(range or null, threads or null), say(text), left() when the mouse leaves
@@ -61,6 +62,7 @@ class Heat extends Surface {
       if (this.under && !this.under[rec.entryNode[entry]]) continue;
       if (this.out(entry) || (skip >= 0 && rec.asleep[i] === skip)) continue;
       if (this.trace && rec.trace[i] !== this.trace) continue;
+      if (rec.timeless[rec.entryThread[entry]]) continue;
       const weight = counted ? 1 : rec.sampleWeight[i], row = this.rowOf.get(rec.entryThread[entry]) * columns;
       const add = (column, part) => {
         for (const at of [column, row + column]) {
@@ -125,6 +127,10 @@ class Heat extends Surface {
     const most = row === 0 ? this.mostOfAll : this.most;
     ink.fillStyle = look.heatGround();
     ink.fillRect(this.labelWidth, y, this.columns * HEAT_CELL, HEAT_ROW - 1);
+    if (this.recording.timeless[thread]) {
+      ink.fillStyle = look.quietColor();
+      ink.fillText(TIMELESS, this.labelWidth + 4, y + HEAT_ROW / 2);
+    }
     for (let c = 0; c < this.columns; c++) {
       const count = this.cells[row * this.columns + c];
       if (count < 0.5) continue;
@@ -244,6 +250,7 @@ class Heat extends Surface {
 
   describe() {
     const {cursor, recording: rec} = this, {thread} = this.rows[cursor.row];
+    if (rec.timeless[thread]) return `${threadName(rec.threads[thread])} · ${TIMELESS}`;
     const ms = cursor.column * rec.durationMs / this.columns, step = rec.durationMs / this.columns;
     const at = cursor.row * this.columns + Math.max(0, cursor.column);
     const near = this.marks.filter(([begin, duration]) =>
