@@ -192,7 +192,7 @@ async function testGlance() {
   await open(`file://${file}`);
   const waits = (await lines()).find(line => line.startsWith("Longest waits:"));
   assert((await lines()).includes("Thread pool: 8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks"));
-  assert(waits.startsWith("Longest waits: 8.00 ms for Task in Cart<Int32>.Work · "), waits);
+  assert(waits.startsWith("Longest waits: Cart<Int32>.Work 8.00 ms for Task · "), waits);
   assert(!waits.includes("idle"), waits);
   // A wait for a lock that both modes have counts once.
   const locks = rewrite(file, "locks.html", data => {
@@ -202,7 +202,7 @@ async function testGlance() {
   });
   await open(`file://${locks}`);
   const both = (await lines()).find(line => line.startsWith("Longest waits:"));
-  assert(both.startsWith("Longest waits: 8.00 ms for [held by Main] in Cart<Int32>.Work · ") && !both.includes("Monitor"), both);
+  assert(both.startsWith("Longest waits: Cart<Int32>.Work 8.00 ms for [held by Main] · ") && !both.includes("Monitor"), both);
   await open(`file://${file}`);
   await evaluate('[...document.querySelectorAll("#glance li")].find(li => li.textContent.startsWith("Longest")).querySelector("button").click()');
   assert.strictEqual(await text("pick"), WORK);
@@ -214,7 +214,7 @@ async function testGlance() {
   });
   await open(`file://${gc}`);
   assert.deepStrictEqual((await lines()).filter(line => line.startsWith("Pauses held up:")),
-    ["Pauses held up: 8.00 ms in Cart<Int32>.Work"]);
+    ["Pauses held up: Cart<Int32>.Work 8.00 ms"]);
   // Who held the locks that others waited for.
   const holders = rewrite(file, "holders.html", data => {
     data.modes[1].facts = {...data.modes[1].facts, mode: "holders"};
@@ -228,13 +228,14 @@ async function testGlance() {
     data.modes.push({...structuredClone(data.modes[1]), facts: {...data.modes[1].facts, mode: "lock"}});
     data.modes[2].strings = data.modes[2].strings.map(name => name === "[holds System.Object]" ? "[System.Object held by auditor]" : name);
   });
-  for (const [width, height] of [[1400, 900], [900, 800], [480, 800]]) {
+  for (const [width, height] of [[1400, 900], [900, 800], [900, 600], [480, 800], [480, 600]]) {
     await send("Emulation.setDeviceMetricsOverride", {width, height, deviceScaleFactor: 1, mobile: false});
     await open(`file://${narrow}#mode=lock`);
     const whole = await evaluate(`[...document.querySelectorAll("#glance li")].filter(li => /^(Longest waits|Waits for locks)/.test(li.textContent))
       .map(li => [li.getBoundingClientRect(), li.querySelector("button").getBoundingClientRect()])
       .map(([line, name]) => line.height > 0 && name.right <= line.right && name.bottom <= line.bottom + 1)`);
-    assert.deepStrictEqual(whole, [true, true], `${width} pixels`);
+    assert.deepStrictEqual(whole, [true, true], `${width} x ${height} pixels`);
+    if (height <= 700) continue; // one row of facts, which fades out at its end
     const facts = await evaluate(`[...document.querySelectorAll("#facts > *")].map(fact => fact.getBoundingClientRect().right <= innerWidth)`);
     assert(facts.length > 3 && facts.every(inside => inside), `facts are cut at ${width} pixels`);
   }

@@ -156,8 +156,8 @@ function fillGlance(recording, tree, open) {
   const waits = longest(longestWaits, ["wait", "lock"]), shown = waits.length > 0 ? waits : longest(longestWaits, ["wall"]);
   if (shown.length > 0) {
     lines.push(line(`Longest waits${all}`, shown.flatMap((sum, i) =>
-      [i > 0 ? " · " : "", `${weightText(sum.weight, sum.rec.unit)} ${sum.what === "waiting" ? "" : `for ${sum.what} `}in `,
-        ...placed(sum)]), "key"));
+      [i > 0 ? " · " : "", ...placed(sum), ` ${weightText(sum.weight, sum.rec.unit)}`,
+        ...(sum.what === "waiting" ? [] : [` for ${sum.what}`])]), "key"));
   }
   const holders = longest(longestHolders, ["holders"]);
   if (holders.length > 0) {
@@ -168,7 +168,7 @@ function fillGlance(recording, tree, open) {
   const holdups = longest(longestHoldups, ["gc"]);
   if (holdups.length > 0) {
     lines.push(line(`Pauses held up${all}`, holdups.flatMap((sum, i) =>
-      [i > 0 ? " · " : "", `${weightText(sum.weight, sum.rec.unit)} in `, ...placed(sum)])));
+      [i > 0 ? " · " : "", ...placed(sum), ` ${weightText(sum.weight, sum.rec.unit)}`])));
   }
   if (recording.pool !== "") lines.push(line("Thread pool:", [recording.pool], recording.pool.includes("not starved in") ? "" : "odd"));
   // What is said of one mode begins with the mode's name.
