@@ -18,6 +18,7 @@ leaves() {
 
 record --mode lock --lines -o r.clrsnap -o page.html -o page.md -o page.txt
 [ "$(cat out)" = $rounds ] || { cat out; fail "the program"; }
+cp err summary
 "$CLRSNAP" report --mode lock -o lock.collapsed r.clrsnap 2> report.err || { cat report.err; fail "report"; }
 leaves HandOver.WaitForOwner lock.collapsed > owned
 # The class is looked up when the first wait begins.
@@ -36,10 +37,10 @@ grep -q 'nobody when the wait began' passed || { cat passed; fail "in $turn reco
 line=$(grep -n 'Thread.Sleep(20); // the owner has it' "$SOURCE/tests/apps/Locks/Program.cs") || fail "no line is marked"
 leaves "HandOver.WhileOwned (Program.cs:${line%%:*})" holders.collapsed > held
 grep -q '^\[holds System.Threading.Lock\] ' held || { cat holders.collapsed; fail "mode holders does not have the owner's line"; }
-for file in err page.md page.txt; do
+for file in summary page.md page.txt; do
   grep -q 'HandOver.WhileOwned' $file && grep -qE '[0-9] (ms|s)\b' $file || { cat $file; fail "$file does not say who held the lock, and for how long"; }
 done
-grep -q 'for lock, Monitor and Lock only' err && grep -q 'estimated from looks' err || { cat err; fail "the summary does not say what is not covered"; }
+grep -q 'for lock, Monitor and Lock only' summary && grep -q 'estimated from looks' summary || { cat summary; fail "the summary does not say what is not covered"; }
 
 # Without it, by a word or because the output shows one mode.
 record --mode lock --holders off -o off.clrsnap
