@@ -68,6 +68,9 @@ X
 
 run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
 grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time' err || fail "empty"
+# Without a look nothing is known of suspended operations.
+run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
+grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"
 grep -q '</html>' empty.html || fail "empty: no valid page"
 
 # No agent, or one that refuses: no file is written, an old file is unchanged, and the exit code is the program's,

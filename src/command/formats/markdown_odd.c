@@ -61,9 +61,23 @@ static void check_losses(struct list *l) {
              why != NULL ? why->text : "of reasons that are unknown");
 }
 
+static void check_looks(struct list *l, const struct cs_facts *f) {
+  const char *why = f->looks_why != NULL ? f->looks_why : "";
+  if (f->looks.looks == 0 && f->samples == 0 && item(l))
+    cs_print(l->out, "async: no look at suspended operations succeeded%s%s.\n",
+             why[0] != '\0' ? ": " : "", why);
+  else if (cs_looks_are_few(f) && item(l))
+    cs_print(l->out, "async: few looks (%" PRIu64 "): sums and shares are rough.\n",
+             f->looks.looks);
+}
+
 static void check_samples(struct list *l, const struct cs_profile *p) {
   const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
+  if (f->mode == CS_WIRE_MODE_ASYNC) {
+    check_looks(l, f);
+    return;
+  }
   if (mode->timed && f->samples == 0 && item(l))
     cs_print(l->out, "%s: no samples; the program used too little %s.\n", mode->token, mode->whole);
   else if (f->samples > 0 && f->samples < FEW && !cs_markdown_has_all(f) && item(l))

@@ -53,6 +53,9 @@ function fillFacts({facts: f, diff, only}) {
   const count = f.events ?? f.samples;
   fact(`%s ${f.what[count === 1 ? 0 : 1]}`, number.format(count));
   if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
+  if (f.mode === "async" && f.looks > 0)
+    fact("in %s", countText(f.looks, ["look", "looks"]),
+      `They stand for ${(f.looksNs / 1e9).toFixed(1)} s. Of few looks, sums and shares are rough`);
   if (f.nativeThreads > 0)
     fact("without %s that never ran managed code", countText(f.nativeThreads, ["thread", "threads"]),
       "Mode wall samples the threads that the runtime knows; mode cpu has the others, too");
@@ -121,6 +124,9 @@ function emptyText({facts: f, diff}, tree) {
     return `Nothing ${none}. What was there ${other} is shown if frames are as wide as ${other}.`;
   }
   if (f.samples > 0 || diff?.facts.samples > 0) return "Nothing in this selection.";
+  if (f.mode === "async")
+    return f.looks > 0 ? `No operation was suspended at any of ${countText(f.looks, ["look", "looks"])}.` :
+      "No look at suspended operations succeeded.";
   return isTimed(f) ?
     `Nothing was sampled: the program used too little ${f.mode} time.` :
     `Nothing of mode ${f.mode} happened while the program was recorded.`;

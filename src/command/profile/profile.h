@@ -154,6 +154,14 @@ static inline const struct cs_mode *cs_mode_of(const struct cs_facts *f) {
   return f->event != 0 ? cs_mode_of_event(f->event) : cs_mode(f->mode);
 }
 
+// Of mode async: does it have so few looks, or do they stand for so much more or less than the time
+// that was recorded, that its sums and shares are rough?
+static inline bool cs_looks_are_few(const struct cs_facts *f) {
+  enum { ENOUGH = 10 };
+  double stands_for = (double)f->looks.covered_ns / (double)(f->duration_ns + 1);
+  return f->looks.looks > 0 && (f->looks.looks < ENOUGH || stands_for < 0.75 || stands_for > 1.25);
+}
+
 // Samples per second of CPU time; 0: not known.
 static inline double cs_rate_had(const struct cs_facts *f) {
   return f->engine.cpu_ns > 0 ? (double)f->samples * 1e9 / (double)f->engine.cpu_ns : 0;

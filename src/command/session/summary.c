@@ -108,6 +108,12 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
     cs_print(out, "; the program stood still for %.1f ms in all, %.1f ms at most",
              (double)l->stopped_ns / 1e6, (double)l->longest_ns / 1e6);
   cs_print(out, "\n");
+  if (cs_looks_are_few(f))
+    cs_print(out,
+             PREFIX
+             "  few looks: sums and shares are rough (they stand for %.1f s of the %.1f s "
+             "recorded)\n",
+             (double)l->covered_ns / 1e9, (double)f->duration_ns / 1e9);
   if (l->failed > 0 || l->ended != 0)
     cs_print(
         out, PREFIX "  %" PRIu64 " %s, %s%s\n", l->failed,
