@@ -43,7 +43,8 @@ struct cs_agent_thread {
   uint64_t written_to;        // wall.c: the end of its last sample that the agent's thread wrote
 
   struct cs_agent_thread *next;
-  struct cs_thread *thread;  // its entry in the registry; NULL once it has ended
+  struct cs_thread *thread;  // its entry in the registry; NULL once it has ended, so to be followed
+                             // with the lock held only, or as that of a struct cs_pinned
   uint64_t clr_thread;       // 0: a native thread. Constant
   uint32_t id;               // in the recording, never reused. Constant
   uint64_t dead_at;  // once it has ended: all of its samples lie before this position of the ring

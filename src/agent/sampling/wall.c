@@ -35,7 +35,7 @@ static int suspended_for = NOT_SUSPENDED;  // atomic; COR_PRF_SUSPEND_REASON
 
 static void ask(const struct cs_pinned *d, uint64_t now) {
   if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until))
-    cs_weight_put_off(d->agent, now);
+    cs_weight_put_off(d, now);
   else
     (void)cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
 }
@@ -153,7 +153,7 @@ static bool sample(const struct cs_pinned *d, bool last) {
 static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
   struct cs_pinned d;
   if (t->tid == 0 || cs_rests(t, now_ns) || !cs_threads_pin(t, &d)) return;
-  cs_weight_note_put_off(t, now_ns);
+  cs_weight_note_put_off(&d, now_ns);
   if ((cs_load_acquire(&d.thread->asked) & CS_ASKED_WALL) == 0 && !sleeps_on(&d, now_ns)) {
     cs_rests_send(t);
     if (cs_pinned_keep(&due, &d)) return;

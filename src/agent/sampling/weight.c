@@ -58,8 +58,10 @@ uint64_t cs_weight_lost_repeats(void) {
 
 // ---- Put off ----
 
-void cs_weight_note_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
-  uint32_t ever = cs_load_relaxed(&t->thread->rest.ever);
+// These threads are pinned, and not locked: `agent->thread` is NULL as soon as one begins to end.
+void cs_weight_note_put_off(const struct cs_pinned *d, uint64_t now_ns) {
+  struct cs_agent_thread *t = d->agent;
+  uint32_t ever = cs_load_relaxed(&d->thread->rest.ever);
   if (ever == t->put_off) return;
   t->put_off = ever;
   t->put_off_ns = now_ns;
@@ -73,9 +75,9 @@ static void count_samples(const struct cs_agent_thread *t, uint32_t samples, uin
   put_off.thread = t->id;
 }
 
-void cs_weight_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
-  count_samples(t, 1, cs_load_relaxed(&t->thread->rest.cost_ns));
-  t->put_off_ns = now_ns;
+void cs_weight_put_off(const struct cs_pinned *d, uint64_t now_ns) {
+  count_samples(d->agent, 1, cs_load_relaxed(&d->thread->rest.cost_ns));
+  d->agent->put_off_ns = now_ns;
 }
 
 // Names the thread with the most of them: not the length of a walk leads to that, but their number.

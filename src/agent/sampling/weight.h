@@ -14,9 +14,9 @@ uint64_t cs_weight_uncovered_ns(void);  // time of threads that no sample stands
 uint64_t cs_weight_lost_repeats(void);  // for want of room in the wire
 // Notes whether the thread's handler has put off a sample since the last look. The time that it
 // would have stood for is part of the thread's next sample by signal.
-void cs_weight_note_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
+void cs_weight_note_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 // The handler would put off this sample, so no signal is sent.
-void cs_weight_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
+void cs_weight_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any. False: no room
 
 // Mode wall: threads that have not run since the last look, which costs them one compare.
