@@ -21,10 +21,11 @@ sealed class Comparison
     const int MaxFrames = 100_000, Shown = 5;
 
     // The most walks, of a hundred, that may be of each kind: what was seen, plus what one of a dozen threads adds if
-    // it stands in such a place for all of a short run.
+    // it stands in such a place for all of a short run; or what one stop adds that meets the suspension of all
+    // threads that run managed code.
     static readonly Dictionary<string, double> most = new()
     {
-        ["off stack"] = 20, ["below helper"] = 20, ["hijacked"] = 1, ["unknown thread"] = 3, ["cut"] = 0.1,
+        ["off stack"] = 20, ["below helper"] = 20, ["hijacked"] = 4, ["unknown thread"] = 3, ["cut"] = 0.1,
     };
 
     static readonly string[] faultNames =

@@ -61,12 +61,17 @@ static bool is_method(void *data, const struct cs_async_object *object) {
 }
 
 static struct cs_async async;
-static void merge_at(uint64_t now_ns) {
-  const struct cs_async_namer namer = {name_it,     name_task, name_leaf,
-                                       name_thread, is_method, &async.tree};
+static void forget(void) {
   cs_async_tree_free(&async.tree);
   free(async.ends.items);
   cs_map_free(&async.ends.by_place);
+  memset(&async, 0, sizeof async);
+}
+
+static void merge_at(uint64_t now_ns) {
+  const struct cs_async_namer namer = {name_it,     name_task, name_leaf,
+                                       name_thread, is_method, &async.tree};
+  forget();
   async = (struct cs_async){.pid = 1, .taken_ns = now_ns};
   cs_async_merge(&scan, &namer, &async);
 }
@@ -354,8 +359,7 @@ static void long_chains_are_short_lines(void **state) {
 static void names_do_no_harm(void **state) {
   (void)state;
   struct cs_async_tree *tree = &async.tree;
-  cs_async_tree_free(tree);
-  memset(&async, 0, sizeof async);
+  forget();
   const struct cs_async_step step = {.name = "A\x1b[2J", .file = "/src/a.cs", .line = 7};
   uint32_t node = cs_async_add(tree, cs_async_root(tree), cs_async_step(tree, &step), 1);
   (void)cs_async_add(tree, node, cs_async_step(tree, &step), 2);
@@ -402,6 +406,6 @@ int main(void) {
       cmocka_unit_test(long_chains_are_short_lines),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  cs_async_tree_free(&async.tree);
+  forget();
   return failed;
 }
