@@ -264,7 +264,8 @@ struct cs_wire_ticks {
   uint64_t taken, left_out;  // mode wall: looks at all threads; looks left out for lack of time
   uint64_t uncovered_ns;     // time of threads that no sample stands for: before their first look,
                              // and after the last one of those that have ended
-  uint64_t native;           // threads at the end that have never run managed code
+  uint64_t native;  // threads that have never run managed code: those at the end, and those
+                    // that have ended and were found before
 };
 
 // The signals by which threads are asked for samples.

@@ -45,6 +45,7 @@ enum {
   // Between two checks for:
   READY_MS = 2,      // whether the runtime can be walked
   NATIVE_MS = 200,   // native threads
+  UNKNOWN_MS = 500,  // threads that mode wall leaves out
   IMAGES_MS = 2000,  // the process's mappings, about 1 ms each. A library that the loader reports,
   OLD_IMAGES_MS = 10,  // or that a walk has met, is looked for after this: 2 % of a core at most
   NAMES_MS = 1000,
@@ -222,6 +223,15 @@ static void check_threads(uint64_t now) {
   rest(&next_ns, began, LOOK_REST);
 }
 
+// So that those that end before the recording does are counted, too.
+static void count_unknown(uint64_t now) {
+  static uint64_t next_ns;
+  if (!cs_wants(CS_WIRE_MODE_WALL) || !is_due(&next_ns, now, UNKNOWN_MS)) return;
+  uint64_t began = cs_thread_cpu_ns();
+  (void)cs_threads_count_unknown();
+  rest(&next_ns, began, LOOK_REST);
+}
+
 static void check_names(uint64_t now) {
   static uint64_t next_ns;
   if (!is_due(&next_ns, now, NAMES_MS)) return;
@@ -243,6 +253,7 @@ static void check_small_stacks(void) {
 static void maintain(uint64_t now) {
   static uint64_t images_ns, old_ns;
   check_threads(now);
+  count_unknown(now);
   bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
   check_small_stacks();

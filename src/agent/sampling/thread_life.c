@@ -101,6 +101,7 @@ void cs_threads_assigned(ThreadID id, uint32_t tid) {
   struct cs_thread *entry = cs_registry_find(id);
   cs_thread_kernel_name(tid, given, sizeof given);
   cs_threads_lock();
+  cs_natives_managed(tid);
   remove_former(id, tid);  // among them the thread itself, if it was a native one up to now
   struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
   if (t != NULL) {
@@ -214,17 +215,30 @@ void cs_threads_scan_native(void) {
   cs_threads_sweep_native();
 }
 
+// False: no memory.
+static bool look_at(uint32_t tid) {
+  const struct cs_thread *known = cs_registry_find_tid(tid);
+  if (known == NULL || known->clr_thread == 0) return cs_natives_found(tid);
+  cs_threads_lock();
+  cs_natives_managed(tid);
+  cs_threads_unlock();
+  return true;
+}
+
 uint32_t cs_threads_count_unknown(void) {
-  uint32_t count = 0;
   DIR *tasks = opendir("/proc/self/task");
-  if (tasks == NULL) return 0;
   const struct dirent *entry;
-  while ((entry = readdir(tasks)) != NULL) {
+  bool all = tasks != NULL;
+  cs_natives_begin();
+  while (all && (entry = readdir(tasks)) != NULL) {
     uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-    const struct cs_thread *known = tid != 0 ? cs_registry_find_tid(tid) : NULL;
-    if (tid != 0 && !is_own(tid) && (known == NULL || known->clr_thread == 0)) count++;
+    all = tid == 0 || is_own(tid) || look_at(tid);
   }
-  (void)closedir(tasks);
+  if (tasks != NULL) (void)closedir(tasks);
+  cs_threads_lock();
+  if (all) cs_natives_end();
+  uint32_t count = cs_natives_count();
+  cs_threads_unlock();
   return count;
 }
 
@@ -297,6 +311,7 @@ void cs_threads_start(void) {
   cs_threads_lock();
   stopped = false;
   rooms = (struct cs_wire_rooms){0, 0};
+  cs_natives_reset();
   cs_threads_unlock();
 }
 
@@ -318,6 +333,7 @@ void cs_threads_free_all(void) {
   cs_threads_lock();
   struct cs_agent_thread **link = cs_threads_living();
   while (*link != NULL) remove_thread(link, (*link)->clr_thread == 0 ? NATIVE_ENDED : DESTROYED);
+  cs_natives_reset();
   cs_threads_unlock();
   cs_threads_reset();
 }

@@ -19,7 +19,8 @@ void cs_threads_add_native(uint32_t tid);
 // foreign libraries) and removes those that have ended. Mode cpu only.
 void cs_threads_scan_native(void);
 void cs_threads_sweep_native(void);  // removes native threads that the last scan has not found
-// Mode wall. Returns how many threads of the process the runtime does not know, without our own.
+// Mode wall. Looks at all threads, and returns how many the runtime does not know, without our own, and
+// with those that earlier looks of this recording have found and that have ended.
 uint32_t cs_threads_count_unknown(void);
 // Removes managed threads that the kernel does not have any more.
 void cs_threads_sweep_ended(void);
@@ -30,6 +31,16 @@ void cs_threads_start_engines(void);
 void cs_threads_start_delayed(void);
 void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
 bool cs_threads_report_rooms(void);  // CS_WIRE_ROOMS, if any stack was too small. False: no room
+
+// ---- natives.c: how many threads have never run managed code, those that have ended included ----
+// A look at all threads. The agent's thread.
+void cs_natives_begin(void);
+bool cs_natives_found(uint32_t tid);  // a thread that the runtime does not know. False: no memory
+// With the list's lock held: the look has found all.
+void cs_natives_end(void);
+uint32_t cs_natives_count(void);        // those that there are and were
+void cs_natives_managed(uint32_t tid);  // the runtime knows it by now
+void cs_natives_reset(void);            // forgets all of them
 
 // ---- A recording ----
 void cs_threads_start(void);

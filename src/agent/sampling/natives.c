@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The threads that the runtime does not know, from look to look. Invariant: one that has ended counts
+// only if two looks have found it, and it has not become a managed one: a single look may find a
+// managed thread before the runtime has reported it, or after it has reported its end. `now` is the
+// agent's thread's; the rest is accessed with the list's lock held. Signal-safe: no.
+#include <stdlib.h>
+
+#include "sampling/thread_life.h"
+
+struct native {
+  uint32_t tid;
+  bool again;  // a look before the last one had found it, too
+  bool managed;
+};
+
+struct look {
+  struct native *at;  // in `last`: ascending
+  size_t count, capacity;
+};
+
+static struct look last, now;
+static uint32_t ended;
+
+static int by_tid(const void *a, const void *b) {
+  uint32_t x = ((const struct native *)a)->tid, y = ((const struct native *)b)->tid;
+  return (x > y) - (x < y);
+}
+
+void cs_natives_begin(void) {
+  now.count = 0;
+}
+
+bool cs_natives_found(uint32_t tid) {
+  if (now.count == now.capacity) {
+    size_t capacity = now.capacity != 0 ? now.capacity * 2 : 64;
+    struct native *grown = realloc(now.at, capacity * sizeof *grown);
+    if (grown == NULL) return false;
+    now.at = grown;
+    now.capacity = capacity;
+  }
+  now.at[now.count++] = (struct native){.tid = tid};
+  return true;
+}
+
+static struct native *find(const struct look *look, uint32_t tid) {
+  struct native key = {.tid = tid};
+  return look->count != 0 ? bsearch(&key, look->at, look->count, sizeof key, by_tid) : NULL;
+}
+
+void cs_natives_managed(uint32_t tid) {
+  struct native *native = find(&last, tid);
+  if (native != NULL) native->managed = true;
+}
+
+void cs_natives_end(void) {
+  if (now.count != 0) qsort(now.at, now.count, sizeof *now.at, by_tid);
+  for (size_t i = 0; i < last.count; i++) {
+    struct native *still = find(&now, last.at[i].tid);
+    if (still != NULL) {
+      still->again = true;
+      still->managed = last.at[i].managed;
+    } else if (last.at[i].again && !last.at[i].managed) {
+      ended++;
+    }
+  }
+  struct look before = last;
+  last = now;
+  now = before;
+}
+
+uint32_t cs_natives_count(void) {
+  uint32_t living = 0;
+  for (size_t i = 0; i < last.count; i++) living += !last.at[i].managed;
+  return living + ended;
+}
+
+void cs_natives_reset(void) {
+  free(last.at);
+  free(now.at);
+  last = now = (struct look){.at = NULL};
+  ended = 0;
+}
