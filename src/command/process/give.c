@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -241,6 +242,22 @@ static bool start(struct keeper *k, int reports[2], int lifeline[2], struct cs_g
   out->keeper = 0;
   (void)close(lifeline[1]);
   return cs_error_set(err, "cannot start a process: %s", strerror(error));
+}
+
+// For the target's root, the files and two pipes, as many as will be open at a time.
+bool cs_give_has_room(const struct cs_give *give, struct cs_error *err) {
+  int fds[1 + CS_GIVE_FILES + 4], error = 0;
+  size_t needed = 1 + 4, count = 0;
+  struct rlimit limit;
+  for (size_t i = 0; i < CS_GIVE_FILES && give->files[i] != NULL; i++) needed++;
+  while (count < needed && (fds[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) count++;
+  if (count < needed) error = errno;
+  while (count > 0) (void)close(fds[--count]);
+  if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+    return cs_error_set(err, "this command may open only %llu files: raise ulimit -n",
+                        (unsigned long long)limit.rlim_cur);
+  return error != ENFILE ||
+         cs_error_set(err, "this machine has as many open files as it may: raise fs.file-max");
 }
 
 bool cs_give(const struct cs_target *target, const struct cs_give *give, struct cs_given *out,

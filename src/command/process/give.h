@@ -26,6 +26,8 @@ struct cs_given {
   int lifeline;
 };
 
+// False: this command may not open as many files as cs_give() does, and *err says so.
+bool cs_give_has_room(const struct cs_give *give, struct cs_error *err);
 // False: *err says why no folder takes them.
 bool cs_give(const struct cs_target *target, const struct cs_give *give, struct cs_given *out,
              struct cs_error *err);

@@ -55,6 +55,7 @@ static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out
   unsigned long long started = 0;
   struct cs_error why = {""};
   size_t count = 0;
+  if (!cs_give_has_room(g, err)) return false;
   *temp = cs_diag_folder(pid);
   if (!user_of(pid, g) || !cs_proc_start_time(pid, &started))
     return cs_error_set(err, "process %d has ended", (int)pid);

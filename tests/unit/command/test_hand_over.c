@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is said of a process that ends while it is attached to: that it has ended, and not the first
-// of its files that could not be reached any more.
+// of its files that could not be reached any more. And of a command that may open too few files:
+// that this is so, and nothing of the process, which is not the reason.
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +43,31 @@ static void a_process_that_ends_has_ended(void **state) {
   assert_int_equal(waitpid(pid, NULL, 0), pid);
   assert_true(cs_proc_has_ended(pid));
   assert_false(cs_proc_has_ended(getpid()));
+}
+
+// With each limit up to the least that suffices.
+static void too_few_files_are_the_commands(void **state) {
+  (void)state;
+  char self[512] = "", expected[128];
+  struct rlimit before, few;
+  rlim_t free_fd = (rlim_t)dup(0), refused = 0;
+  struct cs_error err = {""};
+  char *folder = NULL;
+  assert_int_equal(close((int)free_fd), 0);
+  assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (few = before;; refused++) {
+    few.rlim_cur = free_fd + refused;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bool good = cs_hand_over_check(getpid(), self, &folder, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (good) break;
+    (void)snprintf(expected, sizeof expected,
+                   "this command may open only %u files: raise ulimit -n", (unsigned)few.rlim_cur);
+    assert_string_equal(err.text, expected);
+  }
+  assert_true(refused > 3);
+  assert_null(folder);
 }
 
 static void says(pid_t pid, const char *format, ...) {
@@ -90,6 +117,7 @@ static void a_number_is_what_it_is(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_process_that_ends_has_ended),
+      cmocka_unit_test(too_few_files_are_the_commands),
       cmocka_unit_test(a_number_is_what_it_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
