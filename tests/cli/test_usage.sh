@@ -113,6 +113,10 @@ for name in b x.json.gz x.nettrace .html; do
   usage_error "$chosen: '$name' has none of these$more" record -o $name -- touch started
   usage_error "$chosen: '$name' has none of these$more" record -o a.html -o $name -- touch started
 done
+json="there is no OTLP in JSON: .otlp is OTLP (protobuf), and .json is clrsnap's own format"
+for name in k.otlp.json .otlp.json; do
+  usage_error "'$name': $json$more" record -o a.html -o $name -- touch started
+done
 usage_error "there can be one recording only$more" record -o a.clrsnap -o b.clrsnap true
 usage_error "standard output belongs to the program: --output takes a file$more" record -o - true
 usage_error "--native takes 'on' or 'off', not '1'$more" record --native 1 true
@@ -125,6 +129,7 @@ usage_error "--format takes 'text', 'html', 'json', 'collapsed' or 'md', not 'tx
 compared="a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format"
 usage_error "$compared: 'x.htlm' has none of these; did you mean '.html'?${more#;}" diff -o x.htlm a b
 usage_error "$compared: 'x.pb.gz' has none of these$more" diff -o x.pb.gz a b
+usage_error "'x.otlp.json': $json$more" diff -o x.otlp.json a b
 more="; 'clrsnap help report' lists the options"
 usage_error "$modes, not 'page-fautls'; did you mean 'page-faults'?${more#;}" report --mode page-fautls a
 usage_error "no recording to report$more" report

@@ -109,6 +109,7 @@ static bool choose_format(struct options *o, struct cs_error *err) {
     const struct cs_format *format = cs_format_by_path(o->output);
     if (format == NULL || !cs_find_word(DIFF_FORMATS, format->name, &index))
       return refuse_output(o->output, err);
+    if (!cs_format_check_name(o->output, err)) return false;
   }
   o->as = (enum diff_format)(DIFF_TEXT + index);
   return true;

@@ -130,6 +130,17 @@ const struct cs_format *cs_format_by_path(const char *path) {
   return best;
 }
 
+// OTLP's own JSON, which nothing here writes, has this suffix.
+bool cs_format_check_name(const char *path, struct cs_error *err) {
+  static const char otlp_json[] = ".otlp.json";
+  size_t len = strlen(path), suffix = sizeof otlp_json - 1;
+  if (len < suffix || strcmp(path + len - suffix, otlp_json) != 0) return true;
+  return cs_error_set(err,
+                      "'%s': there is no OTLP in JSON: .otlp is OTLP (protobuf), and .json is "
+                      "clrsnap's own format",
+                      path);
+}
+
 // What the formats are called elsewhere.
 static const struct {
   const char *word, *name;

@@ -3,6 +3,7 @@
 #ifndef CS_FORMATS_FORMAT_H
 #define CS_FORMATS_FORMAT_H
 
+#include "base/error.h"
 #include "profile/expansion.h"
 #include "util/near.h"
 
@@ -28,6 +29,8 @@ const struct cs_format *cs_formats(size_t *count);
 const struct cs_format *cs_format_by_name(const char *name);  // NULL: there is none
 // By the longest suffix that matches; NULL: none does.
 const struct cs_format *cs_format_by_path(const char *path);
+// False: the suffix that matches is no more than the end of one that means another format elsewhere.
+bool cs_format_check_name(const char *path, struct cs_error *err);
 // The name of a format that `near->word` may have been meant to be, also by what other tools call
 // it: "flamegraph", "perfetto".
 void cs_format_near(struct cs_near_word *near);

@@ -59,6 +59,7 @@ static bool settle_formats(struct cs_view *view, struct cs_error *err) {
     struct cs_view_output *o = &view->outputs[i];
     o->format = view->format != NULL ? view->format : format_of(o->path);
     if (o->format == NULL) return refuse_name(o->path, err);
+    if (view->format == NULL && !cs_format_check_name(o->path, err)) return false;
     if (o->format->write == NULL && recordings++ > 0)
       return cs_error_set(err, "there can be one recording only");
   }
