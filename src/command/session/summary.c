@@ -80,7 +80,7 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
            f->asleep, f->samples - f->asleep);
   cs_print(out, PREFIX "  waiting ");
   cs_put_amount(out, CS_UNIT_NS, f->asleep_weight);
-  cs_print(out, ", running ");
+  cs_print(out, ", running or ready to run ");
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
   cs_print(out, "\n");
   if (f->ticks.native > 0)
