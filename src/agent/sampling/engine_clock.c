@@ -12,7 +12,9 @@
 // clocks.
 //
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
-// depend on them, and is dropped unless nearly all are late. The agent's thread only, except for
+// depend on them, and is dropped unless nearly all are late. What a look costs depends on what the
+// program does at that moment, so only the average cost decides how far apart looks are. The
+// agent's thread only, except for
 // begin, start and stop. Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +43,8 @@ enum {
   REST = 59,          // looks take a sixtieth of a processor at most
   PART = 64,          // the part of a thread's difference that its next sample makes up for
   MEMORY = 32,        // looks in the average of `lateness`
-  FIRST = 16,         // samples that the factor begins with, as if they had been taken
+  COSTS = 64,         // looks in the average of `cost_ns`
+  FIRST = 16,         // with how many, as if they had been taken, averages begin
   LATELY = 256,       // samples that the factor remembers
   MOST_STOPPED = 64,
 };
@@ -64,6 +67,7 @@ static struct {
   uint64_t taken, late;
   bool hurried;
   double lateness;                // the share of late ones among the last looks
+  double cost_ns;                 // the average CPU time of the last looks
   struct cs_pinned_list stopped;  // threads that have run since the last look but do not now
 } looks;
 
@@ -72,8 +76,9 @@ static struct {
 // The next look comes half a period to one and a half after this one. That range is a whole period,
 // so nothing that recurs with that period, or a fraction of it, is in step with the looks. After a
 // late one, whose moment the scheduler chose, it comes anywhere in the next period.
-static void plan(uint64_t now_ns, bool late, uint64_t rest_ns) {
-  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
+static void plan(uint64_t now_ns, bool late) {
+  uint64_t period = cs_load_acquire(&cs_agent.period_ns),
+           rest_ns = (uint64_t)(looks.cost_ns * REST);
   if (period < rest_ns) period = rest_ns;
   looks.weight_ns = period;
   looks.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&looks.random) % (period + 1);
@@ -231,6 +236,14 @@ static void look(uint64_t now_ns) {
   for (size_t i = 0; i < looks.stopped.count; i++) cs_thread_unpin(looks.stopped.at[i].thread);
 }
 
+static void look_and_time(uint64_t now_ns) {
+  uint64_t began = cs_thread_cpu_ns();
+  look(now_ns);
+  double took = (double)(cs_thread_cpu_ns() - began);
+  uint64_t among = looks.taken + FIRST < COSTS ? looks.taken + FIRST : COSTS;
+  looks.cost_ns += (took - looks.cost_ns) / (double)among;
+}
+
 // ---- The engine ----
 
 // What a sandbox may refuse. A signal of number 0 is checked, but not sent.
@@ -259,7 +272,7 @@ static bool begin(struct cs_error *why) {
   looks.begin_ns = cs_clock_now_ns();
   memset(&account, 0, sizeof account);
   account.used_ns = account.asked_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
-  plan(looks.begin_ns, true, 0);
+  plan(looks.begin_ns, true);
   return true;
 }
 
@@ -290,12 +303,8 @@ static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_n
   bool late = now_ns - looks.due_ns > LATE_NS;
   looks.lateness += ((late ? 1.0 : 0.0) - looks.lateness) / MEMORY;
   looks.late += late;
-  uint64_t took = 0, began = cs_thread_cpu_ns();
-  if (!late || looks.lateness > HOPELESS) {
-    look(now_ns);
-    took = cs_thread_cpu_ns() - began;
-  }
-  plan(now_ns, late, took * REST);
+  if (!late || looks.lateness > HOPELESS) look_and_time(now_ns);
+  plan(now_ns, late);
   *next_ns = looks.due_ns;
   return true;
 }

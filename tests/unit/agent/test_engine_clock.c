@@ -115,10 +115,55 @@ static void samples_stand_for_the_time_that_threads_have_used(void **state) {
   end();
 }
 
+// ---- When looks come ----
+
+enum { SLEEPERS = 60, LOOKS = 100 };
+
+static pthread_barrier_t wake;
+
+static void *run_when_woken(void *unused) {
+  (void)unused;
+  cs_threads_add_native(own_tid());
+  for (int i = 0; i <= LOOKS; i++) (void)pthread_barrier_wait(&wake);
+  return NULL;
+}
+
+// Every other look finds that many threads have run since, and costs more. If the next look waited
+// for longer because of that, it would come in step with the program, and weigh more.
+static void a_costly_look_does_not_delay_the_next_one(void **state) {
+  (void)state;
+  pthread_t threads[SLEEPERS];
+  uint64_t after[2] = {0, 0}, taken_ns[2] = {0, 0};
+  begin(999, CS_WIRE_ENGINE_CLOCK);
+  cs_asks_begin();
+  assert_int_equal(pthread_barrier_init(&wake, NULL, SLEEPERS + 1), 0);
+  for (int i = 0; i < SLEEPERS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, run_when_woken, NULL), 0);
+  (void)pthread_barrier_wait(&wake);
+  uint64_t due = cs_engines_poll(cs_clock_now_ns());
+  for (unsigned i = 1; i <= 2 * LOOKS; i++) {
+    unsigned costly = i % 2;
+    if (costly) (void)pthread_barrier_wait(&wake);
+    (void)usleep(2000);  // until they sleep again
+    uint64_t began = own_cpu(), next = cs_engines_poll(due);
+    taken_ns[costly] += own_cpu() - began;
+    after[costly] += next - due;
+    due = next;
+    (void)drain();
+  }
+  for (int i = 0; i < SLEEPERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  (void)pthread_barrier_destroy(&wake);
+  end();
+  assert_true(taken_ns[1] > 2 * taken_ns[0]);
+  if (2 * after[1] > 3 * after[0])
+    fail_msg("after costly looks %.2f times as long", (double)after[1] / (double)after[0]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_refused_is_told),
       cmocka_unit_test(samples_stand_for_the_time_that_threads_have_used),
+      cmocka_unit_test(a_costly_look_does_not_delay_the_next_one),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }
