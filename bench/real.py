@@ -48,7 +48,7 @@ def demo(build, mode, work):
 
 def csc(build, mode, work):
     """The C# compiler over 600 classes, after a first time that has brought its files into memory."""
-    shell = f'. "{SOURCE}/tests/oracle/classes.sh" && find_compiler && {{ [ -f "{work}/rsp" ] || make_classes "{work}"; }} && echo "$CSC"'
+    shell = f'. "{SOURCE}/tests/oracle/recorded/classes.sh" && find_compiler && {{ [ -f "{work}/rsp" ] || make_classes "{work}"; }} && echo "$CSC"'
     compiler = subprocess.run(["bash", "-c", shell], check=True, text=True, capture_output=True).stdout.split()[-1]
     from_start(build, mode, work, ["dotnet", compiler, "-noconfig", f"@{work}/rsp", f"-out:{work}/made.dll"])
 

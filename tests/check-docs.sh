@@ -73,13 +73,13 @@ check_tests() {
 
 check_figures() {
   local kinds scenes instructions limit
-  kinds=$(sed -nE 's/.*ORACLE_KINDS=([0-9]+).*/\1/p' tests/oracle/CMakeLists.txt)
-  scenes=$(sed -nE 's/.*known known "ORACLE_SCENES=([0-9]+)".*/\1/p' tests/oracle/CMakeLists.txt)
+  kinds=$(sed -nE 's/.*ORACLE_KINDS=([0-9]+).*/\1/p' tests/oracle/coreclr/CMakeLists.txt)
+  scenes=$(sed -nE 's/.*known known "ORACLE_SCENES=([0-9]+)".*/\1/p' tests/oracle/known/CMakeLists.txt)
   limit=$(sed -nE 's/^LIMIT = ([0-9]+)$/\1/p' tests/check_stack.py)
   figure README.md 'in ([0-9]+) kinds of callback' "$kinds"
   figure docs/oracles.md 'in ([0-9]+) kinds of callback' "$kinds"
   figure README.md 'places, in ([0-9]+) scenes' "$scenes"
-  figure README.md 'each of ([0-9,]+) snapshots' "$(grouped "$(setting tests/oracle/shadow.c ORACLE_SNAPSHOTS)")"
+  figure README.md 'each of ([0-9,]+) snapshots' "$(grouped "$(setting tests/oracle/shadow/shadow.c ORACLE_SNAPSHOTS)")"
   figure docs/signal-safety.md 'at most ([0-9,]+) bytes of stack' "$(grouped "$limit")"
   figure docs/oracles.md '([0-9]+) faults in copies' "$(grep -cE '^    \("' tests/mutants/run.py)"
   figure README.md 'at ([0-9,]+) stops' "$(sed -nE 's/.*oracle clrmd *([0-9,]+) stops.*/\1/p' dev)"

@@ -6,7 +6,7 @@ others. What a building does differently on each architecture is in arch/ARCHITE
 header there that other code includes is there for each architecture, and no other file there names what only one has.
 Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
 docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at
-most 40 files; no two header guards or structs have one name.
+most 40 files, and so has each folder of tests/; no two header guards or structs have one name.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
 import os
@@ -32,6 +32,7 @@ OF_ONE = re.compile(r"\b(CS_(R[A-D]X|R[SD]I|R[SB]P|RIP|[RX][0-9]+|LR)|AMD64_\w+|
                     r"__aarch64__|__builtin_ia32_\w+)\b")
 CODE = (".c", ".h", ".S")
 TEXT = (*CODE, ".cs", ".js", ".css", ".html", ".proto")
+TESTS = (*TEXT, ".cpp", ".hpp", ".py", ".sh")
 
 
 def read(path):
@@ -188,6 +189,13 @@ def check_sizes(rooms):
                 yield f"{building}/{room}/{os.path.basename(path)} has {lines} lines; {MOST_LINES} are allowed"
 
 
+def check_tests(source):
+    for at, _, names in os.walk(os.path.join(source, "tests")):
+        count = sum(name.endswith(TESTS) for name in names)
+        if count > MOST_FILES:
+            yield f"{os.path.relpath(at, source)} has {count} files; {MOST_FILES} are allowed"
+
+
 def check_architectures(source):
     """Each header of an architecture that code outside of it includes is there for every one; and in a building with
     architectures, no file outside of them has names or instructions of one."""
@@ -214,7 +222,8 @@ def check_architectures(source):
 def check(source):
     rooms, allowed = list(folders(source)), table(source)
     found = [*check_arrows(rooms, allowed), *check_circles(allowed), *check_file_circles(rooms, source),
-             *check_names(rooms), *check_sizes(rooms), *check_architectures(source)]
+             *check_names(rooms), *check_sizes(rooms), *check_tests(source),
+             *check_architectures(source)]
     return list(dict.fromkeys(found)) if rooms else ["there are no rooms"]
 
 
@@ -265,7 +274,8 @@ def self_test():
                                            good["src/core/walk/walk.c"] + "int x = CS_RBX; // CS_RCX\n"},
         "arch/b lacks base/one.h": {"src/core/arch/a/base/one.h": "\n", "src/core/arch/b/base/two.h": "\n",
                                     "src/core/walk/walk.c": good["src/core/walk/walk.c"] + '#include "base/one.h"\n'},
-        "41 files": {f"src/core/base/f{i}.c": "\n" for i in range(40)},
+        "core/base has 41 files": {f"src/core/base/f{i}.c": "\n" for i in range(40)},
+        "tests/live has 41 files": {f"tests/live/f{i}.sh": "\n" for i in range(41)},
     }
     allowed = {"src/core/arch/a/base/one.h": "struct cs_one {\n", "src/core/arch/b/base/one.h": "struct cs_one {\n",
                "src/core/walk/walk.c": good["src/core/walk/walk.c"] + '#include "base/one.h"\n'}

@@ -26,7 +26,7 @@ reach() {
 app() { "$SOURCE/tests/oracle/run.sh" "$BUILD" "$MATERIAL" "$@"; }
 names=(step clrmd shadow foreign sync seeds torn)
 reach step "$BUILD/bin/step" -q 600 -j 200 -- dotnet "$MATERIAL/apps/Step/Step.dll" 1 ""
-reach clrmd "$SOURCE/tests/oracle/clrmd.sh" "$BUILD" "$MATERIAL" web 10
+reach clrmd "$SOURCE/tests/oracle/clrmd/clrmd.sh" "$BUILD" "$MATERIAL" web 10
 ORACLE_SNAPSHOTS=5000 reach shadow app shadow shadow
 ORACLE_HANDLER=1 ORACLE_SNAPSHOTS=3000 reach foreign app shadow shadow 3
 reach sync app sync variety

@@ -4,7 +4,7 @@
 // one's own; the runtime is not called. Not for handlers.
 //
 // The result is what the profiling API's GetILToNativeMapping3 returns for the same instruction
-// (tests/live/il.sh compares the two); where the debug info has an unexpected form, there is none.
+// (tests/live/stack/il.sh compares the two); where the debug info has an unexpected form, there is none.
 #ifndef CS_REMOTE_IL_H
 #define CS_REMOTE_IL_H
 

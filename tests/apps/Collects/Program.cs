@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One thread requests one collection after the other, with objects that make each one slow, another runs managed
-// code, and a third one sleeps (tests/live/stack.sh, stack_gc.sh). The collections end when the file named by the first argument
+// code, and a third one sleeps (tests/live/stack/stack.sh, stack_gc.sh). The collections end when the file named by the first argument
 // exists. With "background" they are background collections, and a thread allocates meanwhile. With "stubborn" there are
 // 20 small ones, and the managed code calls a native function that no collection can interrupt; the program ends after them.
 using System.Runtime.InteropServices;

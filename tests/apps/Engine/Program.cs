@@ -1,4 +1,4 @@
-// What tests/live/engine.sh records: methods with known shares of CPU time, measured on their own
+// What tests/live/record/engine.sh records: methods with known shares of CPU time, measured on their own
 // thread's clock, in a rhythm that is the kernel's tick; and a program that uses SIGURG itself.
 // Arguments: the part to run; its milliseconds of CPU time, or, for faults, how many thousands.
 using System;

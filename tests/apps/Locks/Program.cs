@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that wait for locks, each named after what it does (tests/live/locks.sh).
+// Threads that wait for locks, each named after what it does (tests/live/stack/locks.sh).
 //   Locks              owners in known methods, deadlocks of two and three threads; prints "ready" when all of them wait
 //   Locks contend      threads that contend for locks, always in the same order, so that there is no deadlock
 //   Locks hand-over N  "owner" has a System.Threading.Lock for 20 ms N times, while "waits" waits for it; eight threads

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every kind of method that the C# compiler gives a name of its own. Each calls Mark.At with the name
-// that a reader of the source would give it; tests/live/names.sh records the program and holds the
+// that a reader of the source would give it; tests/live/names/names.sh records the program and holds the
 // frame that called Mark.At against that.
 using Shop;
 

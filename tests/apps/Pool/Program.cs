@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread pool in a known state, by the first argument (tests/live/pool.sh): starved (sync over async), idle, busy
+// A thread pool in a known state, by the first argument (tests/live/stack/pool.sh): starved (sync over async), idle, busy
 // (all processors), or brief (items that wait for a moment each). Prints "ready" when it is in that state.
 public static class Program
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Threads that are blocked in the kernel, each in a different kind of wait, 20 times 100 ms. They show
-// the effect of signals: native waits return early with EINTR. tests/oracle/asleep.c walks the threads
+// the effect of signals: native waits return early with EINTR. tests/oracle/asleep/asleep.c walks the threads
 // every 5 ms meanwhile; with "alone" there is no such profiler, and the program prints its results.
 using System;
 using System.Diagnostics;

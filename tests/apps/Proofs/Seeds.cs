@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that are in the runtime most of the time, each for a reason of its own: tests/oracle/seeds.c holds
+// Threads that are in the runtime most of the time, each for a reason of its own: tests/oracle/rules/seeds.c holds
 // them anywhere and seeds walks with what it reads. The names of the methods below tell it the reason.
 using System;
 using System.Collections.Generic;

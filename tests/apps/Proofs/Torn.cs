@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Threads that sleep for random tiny times at random depths, and run in between; others that live for
-// a few such sleeps only. Each keeps a list of the methods that it is in, which tests/oracle/torn.c
+// a few such sleeps only. Each keeps a list of the methods that it is in, which tests/oracle/asleep/torn.c
 // compares with walks taken meanwhile.
 using System;
 using System.Runtime.CompilerServices;
@@ -13,7 +13,7 @@ static unsafe class Torn
 {
     const int Deepest = 48;
 
-    // As struct shadow in tests/oracle/torn.c. Sequence is counted up with each change; History has for
+    // As struct shadow in tests/oracle/asleep/torn.c. Sequence is counted up with each change; History has for
     // the last of them what the list was: a hash of it, Hashes those of its beginnings.
     internal struct Shadow
     {

@@ -1,4 +1,4 @@
-// What tests/live/record.sh records: threads with names that burn CPU time in methods with names,
+// What tests/live/record/record.sh records: threads with names that burn CPU time in methods with names,
 // one that sleeps, and code that dies. Arguments: the part to run, for how many milliseconds, and,
 // optionally, the name of another sleeping thread. Returns 42.
 using System;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A Kestrel service that is slow in known ways: each endpoint but /health has one fault (Faults.cs), and the line that
-// causes it is marked "cause: FAULT". docs/symptoms.md finds them with clrsnap, and tests/live/symptoms.sh checks that.
+// causes it is marked "cause: FAULT". docs/symptoms.md finds them with clrsnap, and tests/live/record/symptoms.sh checks that.
 // Lines of standard input: the name of a fault puts its endpoint under load (Load.cs), and "ready NAME" is printed when it
 // has answered each client once, or has been asked by each, where the fault is that it does not answer; "more" prints
 // "done" when every endpoint under load that answers has done so a number of times more. /health is under load from the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Suspended async operations of known number, chain and line (tests/live/async.py): each await that is
+// Suspended async operations of known number, chain and line (tests/live/async/async.py): each await that is
 // looked for has a comment "at: NAME" on its line. Prints "ready" when all of them are suspended, and ends
 // with 0 when all that can be completed has been, at the end of its input.
 // Suspended.dll [gc|many N]    gc: compacting collections all the time; many: N operations more.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that wait, each named after what it waits for (tests/live/stack.sh). Prints "ready" when all of them wait.
+// Threads that wait, each named after what it waits for (tests/live/stack/stack.sh). Prints "ready" when all of them wait.
 object taken = new(), pulsed = new();
 Lock newLock = new();
 ReaderWriterLockSlim readers = new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Maps from native to IL offsets: what the runtime's encoding means, and what is refused. The maps
-// are packed by hand here; tests/live/il.sh compares with the runtime's own.
+// are packed by hand here; tests/live/stack/il.sh compares with the runtime's own.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

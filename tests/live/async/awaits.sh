@@ -29,7 +29,7 @@ record() {
     { cat err; fail "the recording ended with $?"; }
 }
 # judge SHARE LEAST
-judge() { python3 "$SOURCE/tests/live/awaits.py" truth out.collapsed "$@" || { head -3 err; fail "$WHAT"; }; }
+judge() { python3 "$SOURCE/tests/live/async/awaits.py" truth out.collapsed "$@" || { head -3 err; fail "$WHAT"; }; }
 
 case $WHAT in
   chains)

@@ -15,7 +15,7 @@ await_ready() {
   for _ in $(seq 600); do grep -qs ready "$WORK/said" && break; sleep 0.1; done
   PID=$(pgrep -f "^dotnet $APP asleep $WORK/pipe") && grep -q ready "$WORK/said" ||
     { cat "$WORK/said"; fail "the program does not start"; }
-  "$SOURCE/tests/live/sleepers.py" session "$PID" > "$WORK/session" 2>&1 &
+  "$SOURCE/tests/live/threads/sleepers.py" session "$PID" > "$WORK/session" 2>&1 &
   session=$!
   for _ in $(seq 400); do grep -qsx open "$WORK/session" && break; sleep 0.05; done
   grep -qsx open "$WORK/session" || { cat "$WORK/session"; fail "there is no EventPipe session"; }
@@ -23,7 +23,7 @@ await_ready() {
 # check NAME STACKS
 check() {
   kill $session 2> /dev/null
-  "$SOURCE/tests/live/sleepers.py" check "$WORK/x.clrsnap" "$WORK/said" "$2" > "$WORK/found" ||
+  "$SOURCE/tests/live/threads/sleepers.py" check "$WORK/x.clrsnap" "$WORK/said" "$2" > "$WORK/found" ||
     { cat "$WORK/summary" "$WORK/session" "$WORK/found"; fail "$1: threads that sleep are not taken for such"; }
   echo "$1:"
   cat "$WORK/found"

@@ -24,5 +24,5 @@ done
 timeout 300 "$BUILD/bin/clrsnap" record --mode cpu,wall,alloc,lock,exception -o "$WORK/x.clrsnap" -- \
   dotnet "$APP" 6000 12 > "$WORK/said" 2>&1 || { cat "$WORK/said"; fail "the recording ends with $?"; }
 grep -q 'threads 6000 failed 0' "$WORK/said" || { cat "$WORK/said"; fail "not all threads have run"; }
-"$SOURCE/tests/live/callers.py" "$WORK/x.clrsnap" 30 > "$WORK/found" || { cat "$WORK/said" "$WORK/found"; fail "samples are on threads that they are not of"; }
+"$SOURCE/tests/live/threads/callers.py" "$WORK/x.clrsnap" 30 > "$WORK/found" || { cat "$WORK/said" "$WORK/found"; fail "samples are on threads that they are not of"; }
 pass "$(tail -1 "$WORK/found")"

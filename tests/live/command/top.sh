@@ -199,7 +199,7 @@ screen() {
     [ -n "$python" ] || skip "no pyte (python3-pyte) for python3 here"
     "$python" -c 'import pyte' 2> /dev/null && break
   done
-  TMPDIR=$WORK timeout 300 "$python" "$SOURCE/tests/live/top_screen.py" "$clrsnap" dotnet "$APP" || fail "top_screen.py"
+  TMPDIR=$WORK timeout 300 "$python" "$SOURCE/tests/live/command/top_screen.py" "$clrsnap" dotnet "$APP" || fail "top_screen.py"
   [ -z "$(find "$WORK" -name 'clrsnap-top-*')" ] || fail "files are left: $(ls "$WORK")"
 }
 

@@ -9,7 +9,7 @@ cd "$WORK" || exit 1
 
 "$BUILD/bin/clrsnap" record -F 999 -o parts.collapsed -o parts.md -o parts.clrsnap -- dotnet "$APP" 0.25 2> err ||
   { cat err; fail "the recording ended with $?"; }
-python3 "$SOURCE/tests/live/runtime_parts.py" "$SOURCE/src/command/metadata/runtime_class.h" parts.collapsed err ||
+python3 "$SOURCE/tests/live/names/runtime_parts.py" "$SOURCE/src/command/metadata/runtime_class.h" parts.collapsed err ||
   { cat err; exit 1; }
 # Markdown says the same as the summary.
 told=$(sed -n 's/^clrsnap: cpu: \(.*\) in functions of the runtime without names, \(.*\) in those without a class either/\1 \2/p' err)

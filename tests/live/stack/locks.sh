@@ -8,11 +8,11 @@ CLRSNAP=$BUILD/bin/clrsnap
 build_app Locks
 
 launch_app
-python3 "$SOURCE/tests/live/locks.py" self-test || fail "the oracle does not see faults"
+python3 "$SOURCE/tests/live/stack/locks.py" self-test || fail "the oracle does not see faults"
 # The last threads to start may not wait for their locks yet.
 for _ in $(seq 100); do
   "$CLRSNAP" stack --json "$PID" > "$WORK/json" || fail "stack --json"
-  python3 "$SOURCE/tests/live/locks.py" check "$WORK/json" "$SOURCE/tests/apps/Locks/Program.cs" 2> "$WORK/wrong" && break
+  python3 "$SOURCE/tests/live/stack/locks.py" check "$WORK/json" "$SOURCE/tests/apps/Locks/Program.cs" 2> "$WORK/wrong" && break
   sleep 0.1
 done
 [ ! -s "$WORK/wrong" ] || { cat "$WORK/wrong"; fail "the locks are others"; }

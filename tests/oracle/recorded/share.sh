@@ -42,7 +42,7 @@ awk '/Proofs.Busy.Run/ { all += $NF; stack = $0; sub(/ [0-9]+$/, "", stack); if 
   END { if (all > 500) printf "%.1f %d\n", 100 * work / all, all }' "$WORK/out" > "$WORK/ours"
 read -r ours samples < "$WORK/ours" || fail "the recording has too few samples of the loop"
 
-"$HERE/run.sh" "$BUILD" "$2" suspend busy 5 > "$WORK/suspend" ||
+"$HERE/../run.sh" "$BUILD" "$2" suspend busy 5 > "$WORK/suspend" ||
   { cat "$WORK/suspend"; fail "the program fails when its runtime is suspended every 10 ms"; }
 grep -v '^done' "$WORK/suspend"
 grep -q '^FAIL' "$WORK/suspend" && fail "suspending the runtime went wrong (above)"

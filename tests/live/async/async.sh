@@ -49,7 +49,7 @@ agrees() {
   local tries=$1
   for _ in $(seq "$tries"); do
     "$CLRSNAP" async --json "$pid" > "$WORK/json" 2> "$WORK/err" || { cat "$WORK/err"; fail "async ended with $?"; }
-    python3 "$SOURCE/tests/live/async.py" "$WORK/json" "$SOURCE/tests/apps/Suspended/Program.cs" $many 2> "$WORK/wrong" && return
+    python3 "$SOURCE/tests/live/async/async.py" "$WORK/json" "$SOURCE/tests/apps/Suspended/Program.cs" $many 2> "$WORK/wrong" && return
     sleep 0.1
   done
   cat "$WORK/wrong"

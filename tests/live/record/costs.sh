@@ -4,5 +4,5 @@
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Costs
-python3 "$SOURCE/tests/live/costs.py" "$BUILD/bin/clrsnap" "$APP" || fail "recorded, the program costs too much"
+python3 "$SOURCE/tests/live/record/costs.py" "$BUILD/bin/clrsnap" "$APP" || fail "recorded, the program costs too much"
 pass "no event costs a multiple"

@@ -14,16 +14,16 @@ unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_ENAB
 # build DIR: builds the program in the folder DIR of tests/ as MATERIAL/apps/NAME/NAME.dll.
 build() {
   local name=${1##*/}
-  "$HERE/../../scripts/build-apps.sh" "$MATERIAL" "$HERE/../$1" > "$WORK/build.log" 2>&1 ||
+  "$HERE/../../../scripts/build-apps.sh" "$MATERIAL" "$HERE/../../$1" > "$WORK/build.log" 2>&1 ||
     { cat "$WORK/build.log"; fail "tests/$1 does not build"; }
   [ ! -f "$MATERIAL/apps/$name.unavailable" ] || { echo "skipped: $(cat "$MATERIAL/apps/$name.unavailable")"; exit 77; }
 }
-build oracle/ClrMd
+build oracle/clrmd/ClrMd
 # whole: how many of a hundred walks must be comparable from end to end: the share that was seen, less what one thread
 # takes away that stands in one of the runtime's helpers for all of a short run.
 case $WHAT in
   compiler)
-    . "$HERE/classes.sh"
+    . "$HERE/../recorded/classes.sh"
     find_compiler || { echo "skipped: the SDK's compiler is not where it is looked for"; exit 77; }
     make_classes "$WORK"
     whole=70

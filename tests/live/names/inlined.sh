@@ -151,7 +151,7 @@ events() {
   export DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath=$WORK/trace DOTNET_EventPipeConfig=$providers
   export DOTNET_EventPipeCircularMB=256 DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=0
   record events calls 1000 --inlined -o events.clrsnap
-  python3 "$SOURCE/tests/live/inlined_events.py" trace events.clrsnap || fail "not what the runtime tells"
+  python3 "$SOURCE/tests/live/names/inlined_events.py" trace events.clrsnap || fail "not what the runtime tells"
 }
 
 case $WHAT in

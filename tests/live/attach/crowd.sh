@@ -48,7 +48,7 @@ done
 # A loaded machine may have no time for more than one look at them within 2 s.
 for seconds in 2 8 20; do
   record --mode cpu,wall -d $seconds -o "$WORK/all.json" --format json
-  "$SOURCE/tests/live/crowd.py" "$WORK/all.json" 2000 && break
+  "$SOURCE/tests/live/attach/crowd.py" "$WORK/all.json" 2000 && break
   [ $seconds != 20 ] || bad "what was recorded is not what was there"
 done
 end

@@ -31,7 +31,7 @@ pid=$(pgrep -P $launcher) && grep -q ready said || { cat app.err; fail "the prog
 # The last operations may be on their way to their await for a moment.
 for _ in $(seq 300); do
   "$CLRSNAP" async --json "$pid" > json 2> err || { cat err; fail "async ended with $?"; }
-  python3 "$SOURCE/tests/live/async.py" json "$SOURCE/tests/apps/Suspended/Program.cs" 0 2> wrong && break
+  python3 "$SOURCE/tests/live/async/async.py" json "$SOURCE/tests/apps/Suspended/Program.cs" 0 2> wrong && break
   sleep 0.1
 done
 [ ! -s wrong ] || { cat wrong; fail "the operations are not those of the program"; }

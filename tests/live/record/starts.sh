@@ -15,7 +15,7 @@ record() {
   shift
   env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k -o all.json -- dotnet "$APP" return > truth 2> err
   [ $? = 7 ] || { cat truth err; fail "mode $modes: another exit code than the program's"; }
-  python3 "$SOURCE/tests/live/starts.py" all.json ${modes//,/ } < truth > compared || { cat compared err; fail "mode $modes: not all of it"; }
+  python3 "$SOURCE/tests/live/record/starts.py" all.json ${modes//,/ } < truth > compared || { cat compared err; fail "mode $modes: not all of it"; }
 }
 everything=cpu,alloc,lock,exception,gc,wait
 record $everything
@@ -42,7 +42,7 @@ for how in nothing exit throw failfast; do
   rc=$?
   [ $rc = $alone ] || { cat truth err; fail "$how: the exit code is $rc instead of $alone"; }
   grep -q '^clrsnap: wrote how.json' err || { cat err; fail "$how: no recording"; }
-  [ $how != exit ] || python3 "$SOURCE/tests/live/starts.py" how.json cpu exception gc < truth || fail "exit: not all of it"
+  [ $how != exit ] || python3 "$SOURCE/tests/live/record/starts.py" how.json cpu exception gc < truth || fail "exit: not all of it"
 done
 # A second .NET process of the program has its own standard error to itself: build tools take a line for a failure.
 for mode in cpu wall wait; do

@@ -5,4 +5,4 @@
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
 "$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/apps/Shares" || exit 1
-exec timeout 560 python3 "$SOURCE/tests/oracle/shares.py" "$BUILD" "$MATERIAL/apps/Shares/Shares.dll" --engines perf,clock
+exec timeout 560 python3 "$SOURCE/tests/oracle/recorded/shares.py" "$BUILD" "$MATERIAL/apps/Shares/Shares.dll" --engines perf,clock

@@ -14,7 +14,7 @@ build_app Record
 unshare --mount --pid --fork true || skip "no namespaces can be made here"
 files=$BUILD/package/files
 [ -x "$files/clrsnap-static" ] || skip "there are no package files: run this by ctest"
-export DOTNET APPS ROOT=$WORK/root SIDE=$WORK/side BOX=$SOURCE/tests/live/box.py
+export DOTNET APPS ROOT=$WORK/root SIDE=$WORK/side BOX=$SOURCE/tests/live/boxes/box.py
 DOTNET=$(dirname "$(readlink -f "$(command -v dotnet)")") APPS=${APP%/*}
 chmod 755 "$WORK"
 mkdir -p "$ROOT" "$SIDE/usr/bin" "$SIDE/usr/lib/clrsnap" "$SIDE/proc" "$SIDE/tmp" "$WORK/out"
