@@ -139,11 +139,3 @@ bool cs_decode_looks(const struct cs_wire_record *r, struct cs_wire_looks *looks
   return open_record(r, CS_WIRE_LOOKS, &c) && cs_take(&c, looks, sizeof *looks) &&
          take_text(&c, why);
 }
-
-bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {
-  struct cs_bytes c;
-  size_t first = offsetof(struct cs_wire_end, events);  // all that a file of version 1 has
-  *end = (struct cs_wire_end){0};
-  if (!open_record(r, CS_WIRE_END, &c) || c.left < first) return false;
-  return c.left < sizeof *end ? cs_take(&c, end, first) : cs_take(&c, end, sizeof *end);
-}

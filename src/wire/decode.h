@@ -44,6 +44,5 @@ bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *eng
 bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events);
 bool cs_decode_looks(const struct cs_wire_record *r, struct cs_wire_looks *looks,
                      struct cs_text *why);
-bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 
 #endif

@@ -45,11 +45,10 @@ enum cs_wire_engine_kind {
   CS_WIRE_ENGINE_AUTO,   // the best one available
   CS_WIRE_ENGINE_PERF,   // the kernel's perf events: a task clock for each thread
   CS_WIRE_ENGINE_CLOCK,  // samples, at random times, threads that have used CPU time
-  CS_WIRE_ENGINE_TIMER,  // POSIX timers of CPU clocks: only in older recordings
   CS_WIRE_ENGINES,       // their number
 };
 static inline const char *cs_wire_engine_name(enum cs_wire_engine_kind engine) {
-  static const char *const names[] = {"auto", "perf", "clock", "timer"};
+  static const char *const names[] = {"auto", "perf", "clock"};
   return engine < CS_WIRE_ENGINES ? names[engine] : "unknown";
 }
 

@@ -36,8 +36,8 @@ tree += [struct.pack("<IIQ", other + i, 0, 1 << 32) for i in range(nodes - 1)]
 leaves = list(range(1, nodes + 1)) + [nodes if i % 2 or mode != 1 else len(tree) for i in range(samples)]
 taken = [struct.pack("<QQIIII", 1000 * i, 1000, leaf, 1, 0, 0) for i, leaf in enumerate(leaves)]
 with open(name, "wb") as out:
-    out.write(b"CLRSNAPF" + struct.pack("<II", 3, 16))
-    out.write(record(META, struct.pack("<IIII", mode, 999, 0, 1 << mode) + text(b"deep") + text(b"0")))
+    out.write(b"CLRSNAPF" + struct.pack("<II", 10, 16))
+    out.write(record(META, struct.pack("<IIII", 0, 999, 0, 1 << mode) + text(b"deep") + text(b"0") + text(b"") + bytes(8)))
     for number in (1, 2):
         names = b"".join(map(text, (b"a.dll", b"N", b"T", b"Method%d" % number + b"x" * letters, b"")))
         out.write(record(FUNCTION, struct.pack("<III", number, 0, 0) + names))

@@ -217,7 +217,7 @@ static void take(const struct cs_wire_record *r) {
       take_again(r);
       break;
     case CS_WIRE_END:
-      check(cs_decode_end(r, &end) && ends == 0, "the end", ends);
+      check(CS_DECODE(r, CS_WIRE_END, &end) && ends == 0, "the end", ends);
       ends++;
       break;
     case CS_WIRE_EVENTS:

@@ -34,8 +34,7 @@ enum cs_file_kind {
   CS_FILE_FUNCTION,    // struct cs_wire_function, 5 strings
   CS_FILE_IMAGE,       // struct cs_wire_image, string path
   CS_FILE_IL_MAP,      // struct cs_wire_il_map, ranges
-  CS_FILE_OLD_MODULE,  // up to version 3: size and time of a file, string path
-  CS_FILE_NODES,       // u32 first, u32 count; count * struct cs_file_node
+  CS_FILE_NODES = 9,   // u32 first, u32 count; count * struct cs_file_node
   CS_FILE_SAMPLES,     // u32 count, u32 0; count * struct cs_rec_sample
   CS_FILE_AGENT_END,   // struct cs_wire_end
   CS_FILE_SYMBOLS,     // u32 count, u32 0; count * (u64 frame, string)
@@ -68,8 +67,8 @@ enum cs_file_kind cs_file_kind_of(uint32_t wire_kind);
 #define CS_FILE_LINES_WANTED 1u
 #define CS_FILE_INLINES_WANTED 2u
 struct cs_file_meta {
-  uint32_t mode, hz, lines;  // mode: the only one, otherwise 0. lines: CS_FILE_..._WANTED
-  uint32_t modes;            // CS_WIRE_MODE_BITs; version 1 has 0
+  uint32_t reserved, hz, lines;  // lines: CS_FILE_..._WANTED
+  uint32_t modes;                // CS_WIRE_MODE_BITs
 };
 struct cs_file_node {
   uint32_t parent, reserved;

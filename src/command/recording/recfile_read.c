@@ -19,7 +19,6 @@
 #define MAX_NODE_DEPTH (65536u + 2)
 
 struct reader {
-  uint32_t version;
   FILE *file;
   const char *path;
   struct cs_recording *rec;
@@ -40,7 +39,7 @@ static bool take_text(struct cs_bytes *c, struct cs_recording *rec, uint32_t *st
   return cs_take(c, NULL, len);
 }
 
-// Since version 6. An unknown event is one of a later version, and would be mistaken for CPU time.
+// An unknown event is refused: its samples would be mistaken for CPU time.
 static bool read_event(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t version, name;
   if (!take_text(c, rec, &version) || !take_text(c, rec, &name) ||
@@ -51,17 +50,15 @@ static bool read_event(struct cs_recording *rec, struct cs_bytes *c) {
   return event[0] == '\0' || rec->meta.event != 0;
 }
 
-static bool read_meta(struct reader *r, struct cs_bytes *c) {
-  struct cs_recording *rec = r->rec;
+static bool read_meta(struct cs_recording *rec, struct cs_bytes *c) {
   struct cs_file_meta meta;
   if (!cs_take(c, &meta, sizeof meta) || !take_text(c, rec, &rec->meta.program)) return false;
-  if (meta.modes == 0 && (meta.mode == 0 || meta.mode >= CS_WIRE_MODES)) return false;
-  rec->meta.modes =
-      (meta.modes != 0 ? meta.modes : CS_WIRE_MODE_BIT(meta.mode)) & CS_WIRE_ALL_MODES;
+  if (meta.modes == 0) return false;
+  rec->meta.modes = meta.modes & CS_WIRE_ALL_MODES;
   rec->meta.hz = meta.hz;
   rec->lines = meta.lines != 0;
   rec->inlined = (meta.lines & CS_FILE_INLINES_WANTED) != 0;
-  return r->version < 6 || read_event(rec, c);
+  return read_event(rec, c);
 }
 
 // Valid only before the first node: frames and samples refer to reasons by index.
@@ -107,15 +104,12 @@ static bool read_nodes(struct reader *r, struct cs_bytes *c) {
   return true;
 }
 
-// Up to version 6 they had no endpoint.
-static bool read_labels(const struct reader *r, struct cs_bytes *c) {
-  struct cs_recording *rec = r->rec;
+static bool read_labels(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t head[2];
-  struct cs_label label = {{0}, {0}, 0};
-  size_t size = r->version < 7 ? offsetof(struct cs_label, endpoint) : sizeof label;
+  struct cs_label label;
   if (!cs_take(c, head, sizeof head) || head[0] != cs_labels_count(&rec->labels)) return false;
   for (uint32_t i = 0; i < head[1]; i++)
-    if (!cs_take(c, &label, size) || cs_labels_add(&rec->labels, &label) != head[0] + i)
+    if (!cs_take(c, &label, sizeof label) || cs_labels_add(&rec->labels, &label) != head[0] + i)
       return false;
   return true;
 }
@@ -186,17 +180,16 @@ static bool read_line_facts(struct cs_recording *rec, struct cs_bytes *c) {
   return true;
 }
 
-static bool read_symbol_facts(struct reader *r, struct cs_bytes *c) {
-  struct cs_recording *rec = r->rec;
-  uint32_t counts[2], missing;
-  if (!cs_take(c, counts, sizeof counts) || !take_text(c, rec, &missing)) return false;
+static bool read_symbol_facts(struct cs_recording *rec, struct cs_bytes *c) {
+  uint32_t counts[2], missing, kernel;
+  if (!cs_take(c, counts, sizeof counts) || !take_text(c, rec, &missing) ||
+      !take_text(c, rec, &kernel))
+    return false;
   rec->symbol_facts = (struct cs_symbol_facts){.images = counts[0], .refused = counts[1]};
   (void)snprintf(rec->symbol_facts.missing, sizeof rec->symbol_facts.missing, "%s",
                  cs_recording_get(rec, missing));
-  if (r->version < 6) return true;
-  if (!take_text(c, rec, &missing)) return false;
   (void)snprintf(rec->symbol_facts.kernel, sizeof rec->symbol_facts.kernel, "%s",
-                 cs_recording_get(rec, missing));
+                 cs_recording_get(rec, kernel));
   return true;
 }
 
@@ -219,27 +212,6 @@ static bool read_wire(struct reader *r, uint32_t size, enum cs_wire_kind kind) {
   return true;
 }
 
-// Up to version 3 it ended after the bias and did not identify the file.
-static bool read_image(struct reader *r, uint32_t size) {
-  enum { OLD = offsetof(struct cs_wire_image, inode), HEAD = sizeof(struct cs_wire_record) };
-  _Static_assert(OLD == 32, "as it was");
-  if (r->version >= 4) return read_wire(r, size, CS_WIRE_IMAGE);
-  size_t payload = size - sizeof(struct cs_file_record);
-  size_t longer = HEAD + payload + sizeof(struct cs_wire_image) - OLD;
-  if (payload < OLD) return false;
-  struct cs_wire_record *record = cs_allocate(longer);
-  struct cs_wire_image *image = (struct cs_wire_image *)(void *)(record + 1);
-  const uint8_t *old = r->record + sizeof(struct cs_file_record);
-  *record = (struct cs_wire_record){(uint32_t)longer, CS_WIRE_IMAGE, 0};
-  memcpy(image, old, OLD);
-  image->build_id_size = 0;
-  image->flags = 0;
-  memcpy(image + 1, old + OLD, payload - OLD);
-  cs_recording_add(r->rec, record);
-  free(record);
-  return true;
-}
-
 static bool read_agents(struct reader *r, const struct cs_file_record *head) {
   for (uint32_t kind = 0; head->kind != 0 && kind < CS_FILE_WIRE_KINDS; kind++)
     if (cs_file_kind_of(kind) == head->kind)
@@ -251,17 +223,15 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
   struct cs_bytes c = {r->record + sizeof *head, head->size - sizeof *head};
   switch (head->kind) {
     case CS_FILE_META:
-      return read_meta(r, &c);
+      return read_meta(r->rec, &c);
     case CS_FILE_REASONS:
       return read_reasons(r->rec, &c);
-    case CS_FILE_IMAGE:
-      return read_image(r, head->size);
     case CS_FILE_IMAGES:
-      return read_symbol_facts(r, &c);
+      return read_symbol_facts(r->rec, &c);
     case CS_FILE_NODES:
       return read_nodes(r, &c);
     case CS_FILE_LABELS:
-      return read_labels(r, &c);
+      return read_labels(r->rec, &c);
     case CS_FILE_SAMPLES:
       return read_samples(r, &c);
     case CS_FILE_SYMBOLS:
@@ -328,12 +298,11 @@ static bool read_head(struct reader *r, struct cs_error *err) {
   if (ferror(r->file)) return cs_error_set(err, "cannot read %s: %m", r->path);
   if (got < sizeof head || memcmp(head.magic, CS_FILE_MAGIC, sizeof head.magic) != 0)
     return cs_error_set(err, "%s is not a recording of clrsnap", r->path);
-  if (head.version > CS_FILE_VERSION)
-    return cs_error_set(err,
-                        "%s was written by a newer clrsnap (file version %u; this one reads %u)",
-                        r->path, head.version, CS_FILE_VERSION);
-  if (head.version == 0 || head.head_bytes < sizeof head || head.head_bytes % 8 != 0 ||
-      head.head_bytes > 4096) {
+  if (head.version != CS_FILE_VERSION)
+    return cs_error_set(err, "%s was written by %s clrsnap (file version %u; this one reads %u)",
+                        r->path, head.version > CS_FILE_VERSION ? "a newer" : "an older",
+                        head.version, CS_FILE_VERSION);
+  if (head.head_bytes < sizeof head || head.head_bytes % 8 != 0 || head.head_bytes > 4096) {
     return cs_error_set(err, "%s is damaged: its header is invalid", r->path);
   }
   // Not fseek: the file may be a pipe.
@@ -341,7 +310,6 @@ static bool read_head(struct reader *r, struct cs_error *err) {
     if (getc(r->file) == EOF) return cs_error_set(err, "%s ends within its header", r->path);
   }
   r->at = head.head_bytes;
-  r->version = head.version;
   return true;
 }
 

@@ -78,11 +78,10 @@ static void end_batch(struct cs_recfile *f, enum cs_file_kind kind, unsigned wor
 }
 
 static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
-  uint32_t modes = rec->meta.modes;
-  bool one = modes != 0 && (modes & (modes - 1)) == 0;
-  struct cs_file_meta meta = {
-      one ? (uint32_t)__builtin_ctz(modes) : 0, rec->meta.hz,
-      (rec->lines ? CS_FILE_LINES_WANTED : 0) | (rec->inlined ? CS_FILE_INLINES_WANTED : 0), modes};
+  struct cs_file_meta meta = {.hz = rec->meta.hz,
+                              .lines = (rec->lines ? CS_FILE_LINES_WANTED : 0) |
+                                       (rec->inlined ? CS_FILE_INLINES_WANTED : 0),
+                              .modes = rec->meta.modes};
   begin(f);
   put(f, &meta, sizeof meta);
   put_text(f, rec, rec->meta.program);

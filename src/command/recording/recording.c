@@ -274,18 +274,12 @@ static bool add_again(struct cs_recording *rec, const struct cs_wire_record *r) 
   return true;
 }
 
-// The only recorded mode; 0: there are several, or they are unknown.
-static uint64_t only_mode(const struct cs_recording *rec) {
-  uint32_t modes = rec->meta.modes;
-  return modes != 0 && (modes & (modes - 1)) == 0 ? (uint64_t)__builtin_ctz(modes) : 0;
-}
-
 bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame) {
   struct cs_tree *tree = &rec->tree;
   size_t before = tree->count;
   if (parent >= before) return false;
   if (parent == 0) {
-    uint64_t mode = frame >> 32 != 0 ? frame >> 32 : only_mode(rec);
+    uint64_t mode = frame >> 32;
     if (mode == 0 || mode >= CS_WIRE_MODES) return false;
     uint32_t root = root_index(rec, (uint32_t)frame, (enum cs_wire_mode)mode);
     return cs_tree_child(tree, 0, root) == before;
@@ -381,7 +375,7 @@ static bool add_events(struct cs_recording *rec, const struct cs_wire_record *r)
 }
 
 static bool add_end(struct cs_recording *rec, const struct cs_wire_record *r) {
-  if (!cs_decode_end(r, &rec->end)) return false;
+  if (!CS_DECODE(r, CS_WIRE_END, &rec->end)) return false;
   rec->ended = true;
   return true;
 }
@@ -418,10 +412,7 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
     case CS_WIRE_POOL:
       return CS_DECODE(r, CS_WIRE_POOL, &rec->pool);
     case CS_WIRE_TICKS:
-      // Up to version 9 of the file without `uncovered_ns`.
-      return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks) ||
-             cs_decode_plain(r, CS_WIRE_TICKS, &rec->ticks,
-                             offsetof(struct cs_wire_ticks, uncovered_ns));
+      return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
     case CS_WIRE_PUT_OFF:
       return CS_DECODE(r, CS_WIRE_PUT_OFF, &rec->put_off);
     case CS_WIRE_ASKS:

@@ -225,7 +225,7 @@ static void make_recording(void) {
   begin();
   put(&(struct cs_wire_engine){.cpu_ns = 600000000,
                                .asked = CS_WIRE_ENGINE_AUTO,
-                               .had = CS_WIRE_ENGINE_TIMER,
+                               .had = CS_WIRE_ENGINE_CLOCK,
                                .others = 3},
       sizeof(struct cs_wire_engine));
   put_text("perf: it is refused");
@@ -484,6 +484,10 @@ static void other_files_are_refused(void **state) {
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 11"));
+  head[8] = CS_FILE_VERSION - 1;
+  o = read_bytes(head, sizeof head);
+  assert_false(o.read);
+  assert_non_null(strstr(o.err.text, "was written by an older clrsnap (file version 9"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

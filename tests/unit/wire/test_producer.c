@@ -142,7 +142,7 @@ static void there_is_always_room_for_the_end(void **state) {
     struct cs_wire_end end = {.samples = 42}, seen = {0};
     assert_true(cs_producer_put(&producer, CS_WIRE_END, &end, sizeof end, NULL, 0));
     const struct cs_wire_record *r;
-    while ((r = cs_consumer_next(&consumer)) != NULL) (void)cs_decode_end(r, &seen);
+    while ((r = cs_consumer_next(&consumer)) != NULL) (void)CS_DECODE(r, CS_WIRE_END, &seen);
     assert_int_equal(seen.samples, 42);
     assert_int_equal(teardown(NULL), 0);
   }
