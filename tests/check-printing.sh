@@ -20,7 +20,7 @@ formats/service: a name for formats into a string
 page/html: the page
 page/pack: the page's data, compressed
 page/page_data: numbers for the page
-process/give: copies of files; a report to its parent
+process/copies: copies of files; a report to its parent
 process/launch: words into a string; an errno to its parent
 process/proc: a file of /proc into a string
 process/target: copies of files

@@ -124,7 +124,7 @@ bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *eng
   for (int i = 0; i < CS_ENGINE_TEXTS; i++) {
     if (!take_text(&c, &text[i])) return false;
   }
-  return engine->asked < CS_WIRE_ENGINES && engine->had < CS_WIRE_ENGINES;
+  return engine->requested < CS_WIRE_ENGINES && engine->used < CS_WIRE_ENGINES;
 }
 
 bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events) {

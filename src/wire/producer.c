@@ -146,7 +146,7 @@ void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state
   cs_store_release(&p->header->agent_state, (uint32_t)state);
 }
 
-void cs_producer_say(struct cs_producer *p, const char *sentence) {
+void cs_producer_add_note(struct cs_producer *p, const char *sentence) {
   char *text = p->header->message;
   size_t used = strnlen(text, sizeof p->header->message - 1);
   (void)snprintf(text + used, sizeof p->header->message - used, "%s%s", used > 0 ? "; " : "",
@@ -155,7 +155,7 @@ void cs_producer_say(struct cs_producer *p, const char *sentence) {
 
 void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
   p->header->message[0] = '\0';
-  cs_producer_say(p, sentence);
+  cs_producer_add_note(p, sentence);
   cs_producer_set_state(p, CS_WIRE_AGENT_REFUSED);
 }
 

@@ -39,7 +39,7 @@ bool cs_producer_command_lives(const struct cs_producer *p);
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
 // Adds a sentence that says what the recording cannot see, for its summary.
-void cs_producer_say(struct cs_producer *p, const char *sentence);
+void cs_producer_add_note(struct cs_producer *p, const char *sentence);
 // Sets CS_WIRE_AGENT_REFUSED, with the reason for the user.
 void cs_producer_refuse(struct cs_producer *p, const char *sentence);
 // Says that the program reports its Activities.

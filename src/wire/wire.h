@@ -126,7 +126,7 @@ enum cs_wire_kind {
   CS_WIRE_IL_MAP,    // struct cs_wire_il_map, struct cs_wire_il_range[count]; before its FUNCTION
   CS_WIRE_BUDGET,    // struct cs_wire_budget; before END, if there is a budget
   CS_WIRE_INLINES,   // struct cs_wire_inlines, nodes, mappings; before its FUNCTION, if any
-  CS_WIRE_AGAIN,     // struct cs_wire_again
+  CS_WIRE_REPEAT,    // struct cs_wire_repeat
   CS_WIRE_STOPS,     // struct cs_wire_stops; before END, if the runtime was stopped
   CS_WIRE_TICKS,     // struct cs_wire_ticks; before END, if any were left out
   CS_WIRE_ENGINE,    // struct cs_wire_engine, strings: why, unseen; of mode cpu: at its begin, when
@@ -135,11 +135,11 @@ enum cs_wire_kind {
   CS_WIRE_EVENTS,    // struct cs_wire_events; before END, for each mode of events
   CS_WIRE_MODULE,    // struct cs_wire_module, strings: path, PDB; before its FUNCTIONs, with lines
   CS_WIRE_ASKS,      // struct cs_wire_asks; before END, if any threads were asked in vain
-  CS_WIRE_ROOMS,     // struct cs_wire_rooms; before END, if there are any
-  CS_WIRE_LOOKS,     // struct cs_wire_looks, string why; the last one counts. Not the agent's
-  CS_WIRE_POOL,      // struct cs_wire_pool; the last one counts. Not the agent's
-  CS_WIRE_STATUS,    // struct cs_wire_status; of a request that has samples with labels
-  CS_WIRE_STARVED,   // struct cs_wire_starved; of each look that found it so. Not the agent's
+  CS_WIRE_SMALL_STACKS,  // struct cs_wire_small_stacks; before END, if there are any
+  CS_WIRE_LOOKS,         // struct cs_wire_looks, string why; the last one counts. Not the agent's
+  CS_WIRE_POOL,          // struct cs_wire_pool; the last one counts. Not the agent's
+  CS_WIRE_STATUS,        // struct cs_wire_status; of a request that has samples with labels
+  CS_WIRE_STARVED,       // struct cs_wire_starved; of each look that found it so. Not the agent's
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -223,7 +223,7 @@ struct cs_wire_sample {
   uint32_t frame_count;
 };
 // Repeats the thread's last sample of mode wall: it has slept ever since.
-struct cs_wire_again {
+struct cs_wire_repeat {
   uint64_t time_ns, weight;  // as in a sample
   uint32_t thread, pad;
 };
@@ -252,11 +252,11 @@ struct cs_wire_stops {
 
 // Samples that were put off, so that no thread spends more than a tenth of its time on them.
 struct cs_wire_put_off {
-  uint64_t samples;      // not taken when they were due; the thread's next one has their weight
-  uint64_t events;       // samples without a stack
-  uint64_t longest_ns;   // CPU time of the longest sample that caused others to be put off,
-  uint32_t thread;       // and the thread that took it
-  uint32_t bare_thread;  // the thread with most of `events`; 0: not known
+  uint64_t samples;     // not taken when they were due; the thread's next one has their weight
+  uint64_t events;      // samples without a stack
+  uint64_t longest_ns;  // CPU time of the longest sample that caused others to be put off,
+  uint32_t thread;      // and the thread that took it
+  uint32_t stackless_thread;  // the thread with most of `events`; 0: not known
 };
 
 struct cs_wire_ticks {
@@ -307,7 +307,7 @@ struct cs_wire_starved {
 };
 
 // Threads that were sent no signal, since its frame might not fit on their stacks.
-struct cs_wire_rooms {
+struct cs_wire_small_stacks {
   uint32_t small;    // stacks below 64 KiB
   uint32_t unknown;  // native threads with stacks of unknown size
 };
@@ -315,10 +315,10 @@ struct cs_wire_rooms {
 // The string `why` says why a better engine was not available, and what to permit for it; `unseen`
 // what this engine does not see. Sentences, or empty.
 struct cs_wire_engine {
-  uint64_t cpu_ns;      // CPU time of threads while they were sampled; only before END
-  uint32_t asked, had;  // enum cs_wire_engine_kind
-  uint32_t others;      // threads without this engine that another one has sampled
-  uint32_t without;     // threads without any engine
+  uint64_t cpu_ns;           // CPU time of threads while they were sampled; only before END
+  uint32_t requested, used;  // enum cs_wire_engine_kind
+  uint32_t others;           // threads without this engine that another one has sampled
+  uint32_t without;          // threads without any engine
 };
 
 // The number of events of a mode, some of which are samples.

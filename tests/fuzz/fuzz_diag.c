@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   input = data;
   input_size = size;
   cs_diag_meanwhile = (struct cs_diag_meanwhile){serve, NULL};
-  if (!cs_process_look(&p, getpid())) __builtin_trap();
+  if (!cs_process_inspect(&p, getpid())) __builtin_trap();
   if (p.runtime != NULL && strlen(p.runtime) > CS_DIAG_PAYLOAD) __builtin_trap();
   cs_process_free(&p);
   return 0;

@@ -439,10 +439,10 @@ static void asleep(void) {
   SAMPLE(2, CS_STOP_BASE, 0, MANAGED(LCG, 0), MANAGED(SUM, 0), MANAGED(MAIN, 0));
   SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(WORK, 0), MANAGED(MAIN, 0));
   for (; !cs_load_acquire(&header->stop); samples += 2) {
-    struct cs_wire_again again = {time_ns += 1000000, weight, 2, 0};
+    struct cs_wire_repeat again = {time_ns += 1000000, weight, 2, 0};
     begin();
     put(&again, sizeof again);
-    end(CS_WIRE_AGAIN);
+    end(CS_WIRE_REPEAT);
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(WORK, 0), MANAGED(MAIN, 0));
     nap();
   }

@@ -38,7 +38,7 @@ static struct cs_wire_stops stops_told;
 static struct cs_wire_put_off put_off_told;
 static struct cs_wire_ticks ticks_told;
 static struct cs_wire_asks asks_told;
-static struct cs_wire_rooms rooms_told;
+static struct cs_wire_small_stacks small_stacks_told;
 static struct cs_wire_engine engine_told;
 static struct cs_text engine_text[CS_ENGINE_TEXTS];
 static struct cs_wire_events events_told;
@@ -175,9 +175,9 @@ static void keep_wall(const struct cs_wire_record *r) {
 }
 
 static void take_again(const struct cs_wire_record *r) {
-  struct cs_wire_again again;
+  struct cs_wire_repeat again;
   struct cs_wire_sample s;
-  bool good = CS_DECODE(r, CS_WIRE_AGAIN, &again) && again.thread < MAX_IDS;
+  bool good = CS_DECODE(r, CS_WIRE_REPEAT, &again) && again.thread < MAX_IDS;
   struct cs_wire_record *last = good ? last_wall[again.thread] : NULL;
   check(last != NULL, "a repeated sample of a thread that has none", r->size);
   if (last == NULL) return;
@@ -213,7 +213,7 @@ static void take(const struct cs_wire_record *r) {
       take_sample(r);
       keep_wall(r);
       break;
-    case CS_WIRE_AGAIN:
+    case CS_WIRE_REPEAT:
       take_again(r);
       break;
     case CS_WIRE_END:
@@ -229,8 +229,8 @@ static void take(const struct cs_wire_record *r) {
             ticks_told.taken);
       break;
     case CS_WIRE_ENGINE:
-      check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.had != 0, "ENGINE",
-            engine_told.had);
+      check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.used != 0, "ENGINE",
+            engine_told.used);
       break;
     case CS_WIRE_PUT_OFF:
       check(CS_DECODE(r, CS_WIRE_PUT_OFF, &put_off_told) &&
@@ -241,9 +241,10 @@ static void take(const struct cs_wire_record *r) {
       check(CS_DECODE(r, CS_WIRE_ASKS, &asks_told) && asks_told.unsent + asks_told.silent > 0,
             "ASKS", asks_told.silent);
       break;
-    case CS_WIRE_ROOMS:
-      check(CS_DECODE(r, CS_WIRE_ROOMS, &rooms_told) && rooms_told.small + rooms_told.unknown > 0,
-            "ROOMS", rooms_told.small);
+    case CS_WIRE_SMALL_STACKS:
+      check(CS_DECODE(r, CS_WIRE_SMALL_STACKS, &small_stacks_told) &&
+                small_stacks_told.small + small_stacks_told.unknown > 0,
+            "SMALL_STACKS", small_stacks_told.small);
       break;
     case CS_WIRE_STOPS:
       check(CS_DECODE(r, CS_WIRE_STOPS, &stops_told) &&

@@ -134,7 +134,7 @@ static bool run_command(struct cs_remote *remote, const char *command, struct cs
   if (strcmp(command, "walk") == 0) return walk_all(remote, err);
   if (strncmp(command, "walk ", 5) == 0) return walk_thread(remote, atoi(command + 5), err);
   if (strcmp(command, "go") != 0) return cs_error_set(err, "unknown command: %s", command);
-  cs_remote_go(remote);
+  cs_remote_resume(remote);
   return true;
 }
 

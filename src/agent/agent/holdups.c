@@ -212,7 +212,7 @@ void cs_holdups_begin(void) {
   cs_store_release(&watching, 1u);
   if (cs_own_thread_begin(&thread, watch, NULL) == 0) return;
   cs_store_release(&watching, 0u);
-  cs_producer_say(
+  cs_producer_add_note(
       &cs_agent.wire,
       "no thread could be started that watches suspensions of the runtime: mode gc does "
       "not show what holds them up (ulimit -u)");

@@ -147,7 +147,7 @@ static bool begin_events(struct cs_error *err) {
   if (cs_events_start(err)) return true;
   for (int i = 0; i < TRIES && !is_stop_wanted(); i++) (void)usleep(READY_MS * 1000);
   if (!is_stop_wanted()) return false;
-  cs_producer_say(&cs_agent.wire, "the program ended before the runtime could report events");
+  cs_producer_add_note(&cs_agent.wire, "the program ended before the runtime could report events");
   return true;
 }
 
@@ -247,7 +247,7 @@ static void check_small_stacks(void) {
   if (cs_load_acquire(&cs_signal.small_stacks) == 0 || reported == cs_agent.start_ns) return;
   reported = cs_agent.start_ns;
   cs_threads_stop_engines();
-  cs_producer_say(&cs_agent.wire, cs_library_small_stacks());
+  cs_producer_add_note(&cs_agent.wire, cs_library_small_stacks());
 }
 
 static void maintain(uint64_t now) {
@@ -332,7 +332,7 @@ static bool record(struct cs_error *err) {
 // Returns whether all handlers have ended.
 static bool end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
-  cs_rests_end();
+  cs_repeats_end();
   cs_asks_count_unanswered(cs_clock_now_ns());
   cs_events_end_waits();
   cs_threads_stop();
@@ -366,7 +366,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
     (void)cs_send(CS_WIRE_TICKS, &ticks, sizeof ticks);
   (void)cs_engines_report();
   (void)cs_asks_report();
-  (void)cs_threads_report_rooms();
+  (void)cs_threads_report_small_stacks();
   (void)cs_budget_report(cs_clock_now_ns());
   (void)cs_gate_report();
   (void)cs_equip_report();

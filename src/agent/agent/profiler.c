@@ -39,30 +39,31 @@ static HRESULT look_only(void) {
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
-static HRESULT start(IUnknown *info, const struct cs_agent_wish *wish) {
+static HRESULT start(IUnknown *info, const struct cs_agent_start_options *options) {
   struct cs_runtime_version version;
   if (!cs_runtime_version_get(info, &version)) {
-    if (!wish->attached)
+    if (!options->attached)
       cs_log_important("the runtime does not give its version; it runs on without being profiled");
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
-  cs_log("%s: .NET %u.%u.%u", wish->attached ? "InitializeForAttach" : "Initialize", version.major,
-         version.minor, version.build);
-  bool wanted = wish->attached ? wish->size != 0 : wish->path != NULL && wish->path[0] != '\0';
+  cs_log("%s: .NET %u.%u.%u", options->attached ? "InitializeForAttach" : "Initialize",
+         version.major, version.minor, version.build);
+  bool wanted =
+      options->attached ? options->size != 0 : options->path != NULL && options->path[0] != '\0';
   if (!wanted) return look_only();
-  return cs_agent_start(info, wish);
+  return cs_agent_start(info, options);
 }
 
 static HRESULT initialize(ICorProfilerCallback11 *self, IUnknown *info) {
   (void)self;
-  return start(info, &(struct cs_agent_wish){.path = getenv(CS_WIRE_ENV)});
+  return start(info, &(struct cs_agent_start_options){.path = getenv(CS_WIRE_ENV)});
 }
 
 // An attaching command cannot set our environment; it sends an invitation as client data.
 static HRESULT initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *info, void *data,
                                      UINT len) {
   (void)self;
-  return start(info, &(struct cs_agent_wish){
+  return start(info, &(struct cs_agent_start_options){
                          .attached = true, .invitation = data, .size = data != NULL ? len : 0});
 }
 

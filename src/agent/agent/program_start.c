@@ -55,5 +55,5 @@ void cs_program_start_allow(bool begun) {
                  "the first %.2f s of the program are missing: the recorder got no processor "
                  "within %.0f s",
                  (double)(cs_clock_now_ns() - left) / 1e9, PATIENCE_NS / 1e9);
-  cs_producer_say(&cs_agent.wire, text);
+  cs_producer_add_note(&cs_agent.wire, text);
 }

@@ -117,7 +117,7 @@ static HRESULT refuse(const char *sentence) {
 }
 
 // Gives the reason to a command other than the one that records.
-static HRESULT refuse_second(const struct cs_agent_wish *wish, bool abandoned) {
+static HRESULT refuse_second(const struct cs_agent_start_options *options, bool abandoned) {
   struct cs_producer other;
   struct cs_error err = {""}, busy = {""};
   (void)cs_error_set(&busy,
@@ -127,7 +127,7 @@ static HRESULT refuse_second(const struct cs_agent_wish *wish, bool abandoned) {
                                  "(process %u)",
                      (int)getpid(), command_pid);
   cs_log("%s", busy.text);
-  (void)cs_producer_make(&other, wish->invitation, wish->size, &err);
+  (void)cs_producer_make(&other, options->invitation, options->size, &err);
   if (other.header != NULL && cs_producer_wait_for_command(&other, COMMAND_TIMEOUT_S))
     cs_producer_refuse(&other, busy.text);
   cs_producer_close(&other);
@@ -163,7 +163,7 @@ static bool is_for_somebody_else(const char *path) {
   static const char own[] = CS_SEALED_LINK_BEGIN "clrsnap" CS_SEALED_LINK_END;
   char link[sizeof own];
   ssize_t n = readlink(path, link, sizeof link);
-  bool other = n >= 0 && cs_begins(path, "/proc/") &&
+  bool other = n >= 0 && cs_has_prefix(path, "/proc/") &&
                ((size_t)n != sizeof own - 1 || memcmp(link, own, sizeof own - 1) != 0);
   bool gone = n < 0 && errno == ENOENT;
   if (!(other || gone) || is_elsewhere()) return false;
@@ -187,8 +187,9 @@ static enum open_result find_wire(const char *path, struct cs_error *err) {
 }
 
 // Makes the memory, and waits for the command to come for it.
-static enum open_result make_wire(const struct cs_agent_wish *wish, struct cs_error *err) {
-  bool made = cs_producer_make(&cs_agent.wire, wish->invitation, wish->size, err);
+static enum open_result make_wire(const struct cs_agent_start_options *options,
+                                  struct cs_error *err) {
+  bool made = cs_producer_make(&cs_agent.wire, options->invitation, options->size, err);
   if (cs_agent.wire.header == NULL) return OPEN_FAILED;
   if (!cs_producer_wait_for_command(&cs_agent.wire, COMMAND_TIMEOUT_S))
     made =
@@ -300,23 +301,23 @@ static bool is_abandoned(void) {
   return cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE && cs_loop_is_abandoned();
 }
 
-HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
+HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *options) {
   struct cs_error err = {""};
-  bool attached = wish->attached;
-  if (!attached && is_for_somebody_else(wish->path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  bool attached = options->attached;
+  if (!attached && is_for_somebody_else(options->path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   bool abandoned = attached && is_abandoned();
   if (abandoned || cs_load_acquire(&cs_agent.state) == CS_AGENT_OVER)
     (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
-    return attached ? refuse_second(wish, abandoned) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+    return attached ? refuse_second(options, abandoned) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   attaching = attached;
   cs_loop_prepare(attached);
   cs_program_start_prepare(!attached);
-  enum open_result opened = attached ? make_wire(wish, &err) : find_wire(wish->path, &err);
-  if (opened == OPEN_FAILED && !attached) explain_reach(wish->path, &err);
+  enum open_result opened = attached ? make_wire(options, &err) : find_wire(options->path, &err);
+  if (opened == OPEN_FAILED && !attached) explain_reach(options->path, &err);
   if (opened == OPEN_FAILED) return refuse(err.text);
   if (opened == OPEN_TAKEN) {
-    cs_log("%s: another process is being recorded", wish->path);
+    cs_log("%s: another process is being recorded", options->path);
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
   if (!read_options(&err) || !are_events_safe(&err)) return refuse(err.text);

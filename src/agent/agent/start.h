@@ -9,7 +9,7 @@
 
 // How to reach the command: by the path of its memory, or, by attach, through an invitation, which
 // has not been verified.
-struct cs_agent_wish {
+struct cs_agent_start_options {
   bool attached;
   const char *path;
   const void *invitation;
@@ -18,7 +18,7 @@ struct cs_agent_wish {
 // Maps and claims the shared memory, starts the library and the agent's thread. Returns what
 // Initialize is to return. Waits, 4 s at most, for a recording that is just ending or whose command
 // was killed. After an attach the command waits for the reason why there is no recording, if so.
-HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish);
+HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *options);
 // The process ends: ends the recording, if there is one, and waits until its last record is
 // written, 2 s at most. Any thread.
 void cs_agent_stop(void);

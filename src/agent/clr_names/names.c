@@ -159,7 +159,7 @@ static bool name_dynamic(struct context *c, FunctionID function, struct cs_metho
                                                      NAME_UNITS, &len, wide)))
     return false;
   utf16_into(name, sizeof name, wide, len);
-  bool is_stub = cs_begins(name, stub_prefix);
+  bool is_stub = cs_has_prefix(name, stub_prefix);
   struct cs_text_out text = cs_text_begin(out->method, sizeof out->method);
   cs_text_add(&text, is_stub ? "[IL stub] " : "[dynamic] ");
   cs_text_add(&text, is_stub ? name + sizeof stub_prefix - 1 : name);

@@ -363,7 +363,7 @@ void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
   struct cs_bytes payload = {data, size};
   struct cs_sample_event event = {.tsc = cs_tsc()};
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (!cs_sessions_own_thread() && cs_load_acquire(&cs_signal.ring) != NULL &&
+  if (!cs_sessions_is_own_thread() && cs_load_acquire(&cs_signal.ring) != NULL &&
       read_event(id, &payload, &event))
     take(&event);
   cs_epoch_leave(&cs_signal.epoch, parity);

@@ -107,7 +107,7 @@ static void count_unwalked(enum cs_unwalked reason, uint64_t ns) {
 
 // `gap`: since the last look. `hold->weight`: what this look stands for.
 static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
-  struct cs_lock_look look;
+  struct cs_lock_owner look;
   struct cs_pinned holder = {NULL, NULL};
   struct cs_hold hold = {.mode = CS_WIRE_MODE_HOLDERS};
   uint64_t weight;
@@ -116,7 +116,7 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   hold.weight = (double)gap <= most ? weight : (uint64_t)((double)weight / (double)gap * most);
   count_unwalked(CS_UNWALKED_LATE, weight - hold.weight);
   hold.generation = cs_load_acquire(&cs_library.world.code_generation);
-  enum cs_lock_holder held = cs_lock_wait_look(&lock->wait, &look);
+  enum cs_lock_holder held = cs_lock_wait_owner(&lock->wait, &look);
   if (held == CS_LOCK_HELD && !cs_pinned_find(look.owner, &holder)) held = CS_LOCK_UNKNOWN;
   if (held != CS_LOCK_HELD) {
     count_unwalked(held == CS_LOCK_FREE ? CS_UNWALKED_FREE : CS_UNWALKED_UNKNOWN, hold.weight);

@@ -91,7 +91,7 @@ bool cs_lock_wait_read(const struct cs_agent_thread *t, struct cs_lock_wait *out
 }
 
 static enum cs_lock_holder look_at_monitor(const struct cs_world *world, uint64_t at,
-                                           struct cs_lock_look *out) {
+                                           struct cs_lock_owner *out) {
   struct cs_object_monitor monitor;
   uint32_t before = cs_load_acquire(&stops);
   if (!cs_object_monitor(world, at, &monitor)) return CS_LOCK_UNKNOWN;
@@ -104,7 +104,8 @@ static enum cs_lock_holder look_at_monitor(const struct cs_world *world, uint64_
 }
 
 static enum cs_lock_holder look_at_lock(const struct cs_world *world,
-                                        const struct cs_lock_wait *wait, struct cs_lock_look *out) {
+                                        const struct cs_lock_wait *wait,
+                                        struct cs_lock_owner *out) {
   enum { LOCKED = 1 };
   uint32_t state;
   const struct cs_lock_layout *l = &lock_layout;
@@ -120,9 +121,9 @@ static enum cs_lock_holder look_at_lock(const struct cs_world *world,
   return out->owner != 0 ? CS_LOCK_HELD : CS_LOCK_UNKNOWN;
 }
 
-enum cs_lock_holder cs_lock_wait_look(const struct cs_lock_wait *wait, struct cs_lock_look *out) {
+enum cs_lock_holder cs_lock_wait_owner(const struct cs_lock_wait *wait, struct cs_lock_owner *out) {
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  *out = (struct cs_lock_look){.owner = 0};
+  *out = (struct cs_lock_owner){.owner = 0};
   if (world == NULL) return CS_LOCK_UNKNOWN;
   return wait->monitor != 0 ? look_at_monitor(world, wait->monitor, out)
                             : look_at_lock(world, wait, out);

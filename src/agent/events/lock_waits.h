@@ -35,11 +35,11 @@ enum cs_lock_holder {
   CS_LOCK_FREE,     // between two holders
   CS_LOCK_UNKNOWN,  // its object has moved since the wait began, or the owner had ended before
 };
-struct cs_lock_look {
+struct cs_lock_owner {
   uint64_t owner_at;  // where the owner's OS id is
   uint64_t class;     // the MethodTable of the lock's object; 0: unknown
   uint32_t owner;     // the OS id
 };
-enum cs_lock_holder cs_lock_wait_look(const struct cs_lock_wait *wait, struct cs_lock_look *out);
+enum cs_lock_holder cs_lock_wait_owner(const struct cs_lock_wait *wait, struct cs_lock_owner *out);
 
 #endif

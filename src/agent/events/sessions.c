@@ -158,6 +158,6 @@ bool cs_sessions_are_stuck(void) {
   return cs_load_acquire(&call.state) != NONE;
 }
 
-bool cs_sessions_own_thread(void) {
+bool cs_sessions_is_own_thread(void) {
   return is_ours;
 }

@@ -20,6 +20,6 @@ void cs_sessions_stop(void);
 bool cs_sessions_are_stuck(void);
 // Returns whether the calling thread is one that starts or stops sessions, whose events are not the
 // program's. Any thread.
-bool cs_sessions_own_thread(void);
+bool cs_sessions_is_own_thread(void);
 
 #endif

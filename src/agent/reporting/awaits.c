@@ -127,7 +127,7 @@ static bool is_watched_box_name(const struct cs_class *class) {
 // A Task of methods that the runtime suspends itself. They stand between it and its awaiter.
 static bool is_of_runtime_async(const struct cs_class *class) {
   static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers+";
-  return class->core && cs_begins(class->name, helpers);
+  return class->core && cs_has_prefix(class->name, helpers);
 }
 
 // Is it a method of a box that needs `this` after the state machine's MoveNext has returned?
@@ -180,7 +180,7 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
     method_capacity = capacity;
   }
   bool context = strcmp(name->space, "System.Threading") == 0 &&
-                 strcmp(name->type, "ExecutionContext") == 0 && cs_begins(name->method, "Run");
+                 strcmp(name->type, "ExecutionContext") == 0 && cs_has_prefix(name->method, "Run");
   bool callback = strcmp(name->space, "System.Runtime.CompilerServices") == 0 &&
                   strstr(name->type, "StateMachineBox<") != NULL &&
                   strcmp(name->method, "ExecutionContextCallback") == 0;

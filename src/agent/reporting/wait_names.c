@@ -62,21 +62,22 @@ static const struct {
 
 // Methods that call the program's code, and whose names are of no use.
 static bool runs_code(const struct cs_method_name *name) {
-  return cs_begins(name->type, "ThreadPool") || strcmp(name->type, "ExecutionContext") == 0 ||
-         cs_begins(name->type, "Thread.") || strstr(name->method, "Execute") != NULL ||
-         cs_begins(name->method, "Invoke") || strcmp(name->method, "StartCallback") == 0 ||
+  return cs_has_prefix(name->type, "ThreadPool") || strcmp(name->type, "ExecutionContext") == 0 ||
+         cs_has_prefix(name->type, "Thread.") || strstr(name->method, "Execute") != NULL ||
+         cs_has_prefix(name->method, "Invoke") || strcmp(name->method, "StartCallback") == 0 ||
          strstr(name->method, "RunContinuation") != NULL;
 }
 
 static bool is_awaiter(const struct cs_method_name *name) {
   return strcmp(name->space, "System.Runtime.CompilerServices") == 0 &&
-         strstr(name->type, "Task") != NULL && cs_begins(name->method, "Get");
+         strstr(name->type, "Task") != NULL && cs_has_prefix(name->method, "Get");
 }
 
 static const char *name_by_method(const struct cs_method_name *name) {
   for (unsigned i = 0; i < CS_COUNT(by_method); i++)
     if (strcmp(name->space, by_method[i].space) == 0 &&
-        strcmp(name->type, by_method[i].type) == 0 && cs_begins(name->method, by_method[i].method))
+        strcmp(name->type, by_method[i].type) == 0 &&
+        cs_has_prefix(name->method, by_method[i].method))
       return by_method[i].name;
   return NULL;
 }
@@ -112,7 +113,7 @@ bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
   int len = (int)strcspn(name->type, "<");
   struct waiter *w = add(id);
   if (w == NULL) return false;
-  if (awaiter || cs_begins(name->type, "Task<"))
+  if (awaiter || cs_has_prefix(name->type, "Task<"))
     (void)snprintf(w->name, sizeof w->name, "Task");
   else if (fixed != NULL)
     (void)snprintf(w->name, sizeof w->name, "%s", fixed);

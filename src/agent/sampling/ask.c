@@ -53,7 +53,7 @@ static bool may_be_sent_one(const struct cs_thread *entry) {
 static bool have_signal(bool urg) {
   struct cs_error why;
   if (urg || cs_own_signal_is_there(&why)) return true;
-  if (!reported) cs_producer_say(&cs_agent.wire, why.text);
+  if (!reported) cs_producer_add_note(&cs_agent.wire, why.text);
   reported = true;
   return false;
 }

@@ -145,7 +145,7 @@ static bool waits_here(uint32_t tid, int processor) {
   char text[512];
   if (!read_file(tid, "stat", text, sizeof text)) return false;
   const char *at = strrchr(text, ')');
-  if (at == NULL || !cs_begins(at, ") R ")) return false;
+  if (at == NULL || !cs_has_prefix(at, ") R ")) return false;
   at++;
   for (int field = 1; field < 37 && at != NULL; field++) at = strchr(at + 1, ' ');
   return at != NULL && strtol(at, NULL, 10) == processor;

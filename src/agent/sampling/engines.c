@@ -159,8 +159,8 @@ bool cs_engines_report(void) {
   const struct cs_engine *engine = best();
   struct cs_wire_engine record = {
       .cpu_ns = state.cpu_ns,
-      .asked = (uint32_t)cs_options.engine,
-      .had = (uint32_t)(engine != NULL ? engine->kind : CS_WIRE_ENGINE_AUTO),
+      .requested = (uint32_t)cs_options.engine,
+      .used = (uint32_t)(engine != NULL ? engine->kind : CS_WIRE_ENGINE_AUTO),
       .others = state.others,
       .without = state.without,
   };

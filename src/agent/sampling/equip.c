@@ -68,7 +68,7 @@ void cs_equip_begin(void) {
   state = (typeof(state)){.gap_ns = CS_EQUIP_FIRST_GAP_NS};
   stop(0);
   if (state.asleep > 0 && cs_libc_is_musl())
-    cs_producer_say(
+    cs_producer_add_note(
         &cs_agent.wire,
         "musl has no unwind data, so it is not known for which code a thread waits in it: "
         "threads that began before the attach are sampled little or not at all; record "

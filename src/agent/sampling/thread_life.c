@@ -19,9 +19,9 @@
 #include "threads/altstack.h"
 #include "threads/native_stack.h"
 
-static struct cs_wire_rooms rooms;  // with the lock held
-static bool stopped;                // with the lock held: no thread is added or sampled any more
-static bool delayed;                // atomic: an engine was not started because of new libraries
+static struct cs_wire_small_stacks small_stacks;  // with the lock held
+static bool stopped;  // with the lock held: no thread is added or sampled any more
+static bool delayed;  // atomic: an engine was not started because of new libraries
 
 // ---- With the lock held ----
 
@@ -63,8 +63,8 @@ static void count_room(const struct cs_agent_thread *t) {
   uint32_t signalled =
       t->clr_thread == 0 ? CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) : CS_WIRE_TIMED_MODES;
   if (t->tid == 0 || (cs_options.modes & signalled) == 0) return;
-  if (cs_thread_room(t->thread) == CS_ROOM_SMALL) rooms.small++;
-  if (cs_thread_room(t->thread) == CS_ROOM_UNKNOWN && t->room_unknown) rooms.unknown++;
+  if (cs_thread_room(t->thread) == CS_ROOM_SMALL) small_stacks.small++;
+  if (cs_thread_room(t->thread) == CS_ROOM_UNKNOWN && t->room_unknown) small_stacks.unknown++;
 }
 
 // What becomes of the registry's entry: a native thread's is given back; a managed thread's stays
@@ -310,7 +310,7 @@ void cs_threads_stop_engines(void) {
 void cs_threads_start(void) {
   cs_threads_lock();
   stopped = false;
-  rooms = (struct cs_wire_rooms){0, 0};
+  small_stacks = (struct cs_wire_small_stacks){0, 0};
   cs_natives_reset();
   cs_threads_unlock();
 }
@@ -325,8 +325,9 @@ void cs_threads_stop(void) {
   cs_threads_unlock();
 }
 
-bool cs_threads_report_rooms(void) {
-  return rooms.small + rooms.unknown == 0 || cs_send(CS_WIRE_ROOMS, &rooms, sizeof rooms);
+bool cs_threads_report_small_stacks(void) {
+  return small_stacks.small + small_stacks.unknown == 0 ||
+         cs_send(CS_WIRE_SMALL_STACKS, &small_stacks, sizeof small_stacks);
 }
 
 void cs_threads_free_all(void) {

@@ -30,7 +30,8 @@ void cs_threads_start_engines(void);
 // there are none.
 void cs_threads_start_delayed(void);
 void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
-bool cs_threads_report_rooms(void);  // CS_WIRE_ROOMS, if any stack was too small. False: no room
+bool cs_threads_report_small_stacks(
+    void);  // CS_WIRE_SMALL_STACKS, if any stack was too small. False: no room
 
 // ---- natives.c: how many threads have never run managed code, those that have ended included ----
 // A look at all threads. The agent's thread.

@@ -36,7 +36,7 @@ struct cs_agent_thread {
   // thread only, without the lock.
   _Alignas(64) uint32_t tid;  // 0: not assigned to an OS thread yet
   bool repeatable;            // its last sample on the wire is of mode wall, and still describes it
-  uint32_t rests;             // weight.c: looks that have found it so, and were not sent yet
+  uint32_t repeats;           // weight.c: looks that have found it so, and were not sent yet
   uint64_t rested_cpu_ns;     // weight.c: its CPU clock then
   uint64_t rested_to_ns;      // weight.c: it has not run up to then, as far as that clock says,
   uint64_t proven_ns;         // weight.c: and certainly not up to then; 0: not known
@@ -90,7 +90,7 @@ struct cs_agent_thread {
   uint64_t owed_ns;     // weight.c: time before that, which its next sample by signal stands for
   uint64_t put_off_ns;  // weight.c: when a signal was last put off
   uint32_t put_off;     // weight.c: signals put off up to the last look
-  uint32_t bare;        // weight.c: its events without a stack
+  uint32_t stackless;   // weight.c: its events without a stack
 };
 
 // ---- The list ----

@@ -136,7 +136,7 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
 // Does its last sample describe it still?
 static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
   return cs_load_acquire(&d->thread->sampling) != 0 &&
-         !(d->agent->shown.wanting && cs_shown_regs_may_ask(d)) && cs_rests_for_certain(d, now);
+         !(d->agent->shown.wanting && cs_shown_regs_may_ask(d)) && cs_repeats_for_certain(d, now);
 }
 
 // False: the thread is to be looked at again.
@@ -152,10 +152,10 @@ static bool sample(const struct cs_pinned *d, bool last) {
 // Adds the thread to those that are to be sampled, pinned, unless it has not run.
 static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
   struct cs_pinned d;
-  if (t->tid == 0 || cs_rests(t, now_ns) || !cs_threads_pin(t, &d)) return;
+  if (t->tid == 0 || cs_repeats_last_sample(t, now_ns) || !cs_threads_pin(t, &d)) return;
   cs_weight_note_put_off(&d, now_ns);
   if ((cs_load_acquire(&d.thread->asked) & CS_ASKED_WALL) == 0 && !sleeps_on(&d, now_ns)) {
-    cs_rests_send(t);
+    cs_repeats_send(t);
     if (cs_pinned_keep(&due, &d)) return;
     cs_log_important(NO_MEMORY);
   }
@@ -165,7 +165,7 @@ static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
 static void find_all_due(uint64_t now_ns, uint32_t part, uint32_t parts) {
   due.count = 0;
   if (!cs_threads_list(&all)) cs_log_important(NO_MEMORY);
-  cs_rests_begin_look(all.count * 1000000000ull / cs_load_acquire(&cs_agent.period_ns));
+  cs_repeats_begin_look(all.count * 1000000000ull / cs_load_acquire(&cs_agent.period_ns));
   for (size_t i = part; i < all.count; i += parts) {
     if (i + AHEAD < all.count) __builtin_prefetch(all.at[i + AHEAD], 1);
     find_due(all.at[i], now_ns);

@@ -16,13 +16,13 @@
 enum { FIRST_PERIODS = 2 };
 
 static struct cs_wire_put_off put_off;
-static uint32_t most_bare;  // of a thread, events without a stack
+static uint32_t most_stackless;  // of a thread, events without a stack
 static uint64_t lost_repeats;
 static uint64_t late_first_ns;  // time before first samples that they do not stand for
 
 void cs_weights_start(void) {
   put_off = (struct cs_wire_put_off){0};
-  most_bare = 0;
+  most_stackless = 0;
   lost_repeats = late_first_ns = 0;
 }
 
@@ -83,9 +83,9 @@ void cs_weight_put_off(const struct cs_pinned *d, uint64_t now_ns) {
 // Names the thread with the most of them: not the length of a walk leads to that, but their number.
 static void count_bare(struct cs_agent_thread *t) {
   put_off.events++;
-  if (++t->bare <= most_bare) return;
-  most_bare = t->bare;
-  put_off.bare_thread = t->id;
+  if (++t->stackless <= most_stackless) return;
+  most_stackless = t->stackless;
+  put_off.stackless_thread = t->id;
 }
 
 static void count_put_off(const struct cs_sample *s, struct cs_agent_thread *t) {
@@ -121,7 +121,7 @@ uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
 // has stolen. So every 500 ms the run count is read, too, which is exact. The clock is read before the
 // run count that it goes with, so a thread that runs in between is seen to have run.
 //
-// The time that a thread has rested is sent before its next sample is taken. With more than RECORDS
+// The time for which a thread has not run is sent before its next sample is taken. With more than RECORDS
 // looks a second, one record stands for several.
 
 #define PROOF_NS 500000000ull
@@ -135,10 +135,11 @@ static bool may_repeat(const struct cs_agent_thread *t) {
 
 static void repeat(struct cs_agent_thread *t, uint64_t now_ns) {
   struct cs_sample_ring *ring = &cs_agent.ring;
-  struct cs_wire_again again = {cs_since_start(now_ns), time_since_last(t, now_ns, true), t->id, 0};
+  struct cs_wire_repeat again = {cs_since_start(now_ns), time_since_last(t, now_ns, true), t->id,
+                                 0};
   cs_add_relaxed(&ring->asleep, 1);
   cs_add_relaxed(&ring->samples, 1);
-  if (!cs_threads_announce(t) || !cs_send(CS_WIRE_AGAIN, &again, sizeof again)) lost_repeats++;
+  if (!cs_threads_announce(t) || !cs_send(CS_WIRE_REPEAT, &again, sizeof again)) lost_repeats++;
 }
 
 // Without the C library's way through the vDSO, which does not have this clock. 0: it has ended.
@@ -148,23 +149,23 @@ static uint64_t cpu_ns_of(uint32_t tid) {
   return cs_timespec_ns(t);
 }
 
-void cs_rests_begin_look(uint64_t looks) {
+void cs_repeats_begin_look(uint64_t looks) {
   uint64_t most = looks / RECORDS + 1;
   looks_of_record = most < MOST_LOOKS ? (uint32_t)most : MOST_LOOKS;
 }
 
-void cs_rests_send(struct cs_agent_thread *t) {
-  if (t->rests == 0) return;
+void cs_repeats_send(struct cs_agent_thread *t) {
+  if (t->repeats == 0) return;
   repeat(t, t->rested_to_ns);
-  t->rests = 0;
+  t->repeats = 0;
 }
 
 static void count(struct cs_agent_thread *t, uint64_t now_ns) {
   t->rested_to_ns = now_ns;
-  if (++t->rests >= looks_of_record) cs_rests_send(t);
+  if (++t->repeats >= looks_of_record) cs_repeats_send(t);
 }
 
-bool cs_rests(struct cs_agent_thread *t, uint64_t now_ns) {
+bool cs_repeats_last_sample(struct cs_agent_thread *t, uint64_t now_ns) {
   if (t->proven_ns == 0 || now_ns - t->proven_ns >= PROOF_NS || !may_repeat(t) ||
       cpu_ns_of(t->tid) != t->rested_cpu_ns)
     return false;
@@ -172,7 +173,7 @@ bool cs_rests(struct cs_agent_thread *t, uint64_t now_ns) {
   return true;
 }
 
-bool cs_rests_for_certain(const struct cs_pinned *d, uint64_t now_ns) {
+bool cs_repeats_for_certain(const struct cs_pinned *d, uint64_t now_ns) {
   struct cs_agent_thread *t = d->agent;
   uint64_t cpu = cpu_ns_of(t->tid);
   t->proven_ns = 0;
@@ -184,9 +185,9 @@ bool cs_rests_for_certain(const struct cs_pinned *d, uint64_t now_ns) {
   return true;
 }
 
-void cs_rests_end(void) {
+void cs_repeats_end(void) {
   struct cs_thread_list all = {.at = NULL};
   (void)cs_threads_list(&all);
-  for (size_t i = 0; i < all.count; i++) cs_rests_send(all.at[i]);
+  for (size_t i = 0; i < all.count; i++) cs_repeats_send(all.at[i]);
   free(all.at);
 }

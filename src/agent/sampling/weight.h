@@ -19,17 +19,17 @@ void cs_weight_note_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 void cs_weight_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any. False: no room
 
-// Mode wall: threads that have not run since the last look, which costs them one compare.
+// Mode wall: the last sample of a thread that has not run since the last look is repeated, at the cost of one compare.
 // `looks`: at a thread, per second and of all threads.
-void cs_rests_begin_look(uint64_t looks);
+void cs_repeats_begin_look(uint64_t looks);
 // Has it not run since its last sample, as far as its CPU clock says? Then that sample stands for
 // the time up to now as well.
-bool cs_rests(struct cs_agent_thread *thread, uint64_t now_ns);
+bool cs_repeats_last_sample(struct cs_agent_thread *thread, uint64_t now_ns);
 // The same of a pinned thread, as its run count says: exactly, which takes longer.
-bool cs_rests_for_certain(const struct cs_pinned *thread, uint64_t now_ns);
-// Sends what has not been sent yet of the time that it has rested.
-void cs_rests_send(struct cs_agent_thread *thread);
-void cs_rests_end(void);  // the same of all threads
+bool cs_repeats_for_certain(const struct cs_pinned *thread, uint64_t now_ns);
+// Sends what has not been sent yet of the time since that sample.
+void cs_repeats_send(struct cs_agent_thread *thread);
+void cs_repeats_end(void);  // the same of all threads
 
 // Nanoseconds since the recording began.
 static inline uint64_t cs_since_start(uint64_t now_ns) {

@@ -135,7 +135,7 @@ static bool is_state(const char *name) {
   return strcmp(name, "<>1__state") == 0 || strcmp(name, "$State") == 0;
 }
 static bool is_awaiter(const char *name) {
-  return cs_begins(name, "<>u__") || cs_begins(name, "$A");
+  return cs_has_prefix(name, "<>u__") || cs_has_prefix(name, "$A");
 }
 
 static uint64_t end_of_field(const struct cs_heap_class_fields *fields, uint32_t index,

@@ -107,7 +107,7 @@ static uint32_t method_step(void *data, const struct cs_async_object *object, co
 static bool is_runtime_async(struct names *names, uint32_t class) {
   static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers.";
   const char *name = cs_async_class_at(names->classes, class)->core_name;
-  return name != NULL && cs_begins(name, helpers);
+  return name != NULL && cs_has_prefix(name, helpers);
 }
 
 static uint32_t task_step(void *data, const struct cs_async_object *object) {
@@ -196,7 +196,7 @@ static enum look look_once(struct cs_remote *remote, struct cs_async *async, uin
   if (state == CS_ASYNC_HEAP_FOUND)
     result = cs_async_scan(remote, classes, &heap, begin + limit_ns, contexts, scan) ? LOOKED
                                                                                      : COLLECTING;
-  cs_remote_go(remote);
+  cs_remote_resume(remote);
   async->stopped_ns = cs_clock_now_ns() - begin;
   cs_async_heap_free(&heap);
   return result;
@@ -212,7 +212,7 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
     struct cs_async_classes *classes = cs_async_classes_new(remote, err);
     if (classes == NULL) return false;
     enum look result = look_once(remote, async, limit_ns, options->contexts, classes, &scan, err);
-    cs_remote_take_it_easy();
+    cs_remote_restore_priority();
     if (result == LOOKED) {
       cs_async_scan_finish(classes, &scan);
       async->heap_bytes = scan.bytes;
@@ -234,7 +234,7 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
     const struct timespec nap = {.tv_nsec = 1000000 + async->tries % 7 * 900000L};
     async->tried_ns += async->stopped_ns;
     (void)nanosleep(&nap, NULL);
-    cs_remote_hurry();
+    cs_remote_raise_priority();
   }
   return cs_error_set(err, "process %d was collecting at each of %u looks: its objects were moving",
                       async->pid, most);
@@ -243,7 +243,7 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
 struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
                                const struct cs_async_options *options, struct cs_error *err) {
   struct cs_async *async = cs_allocate(sizeof *async);
-  cs_remote_hurry();
+  cs_remote_raise_priority();
   async->pid = pid;
   cs_remote_version(remote, async->version);
   async->command = cs_proc_command_line(pid);
@@ -255,7 +255,7 @@ struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err) {
   bool was_there = !cs_proc_has_ended(pid);
-  cs_remote_hurry();
+  cs_remote_raise_priority();
   struct cs_remote *remote = cs_remote_open(pid, err);
   struct cs_async *async = remote != NULL ? cs_async_look(remote, pid, options, err) : NULL;
   if (async == NULL && was_there && cs_proc_has_ended(pid))

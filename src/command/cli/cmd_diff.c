@@ -49,11 +49,11 @@ static bool set_mode(const struct cs_option *option, void *options, const char *
   o->event = o->mode == 0 ? cs_perf_kind_by_name(value, strlen(value)) : 0;
   if (o->event != 0) o->mode = CS_WIRE_MODE_CPU;
   if (o->mode != 0) return true;
-  struct cs_near_word near = {.word = value};
-  cs_offer_modes(&near);
-  cs_offer_events(&near);
+  struct cs_spelling spelling = {.word = value};
+  cs_offer_modes(&spelling);
+  cs_offer_events(&spelling);
   (void)cs_error_set(err, "--%s takes the name of a mode, not '%s'", option->name, value);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&spelling, "", err);
 }
 
 #define DIFF_FORMATS "text|html|json|collapsed|md"
@@ -89,16 +89,16 @@ static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
 static const struct options defaults = {.native = true, .top = 20};
 
 static bool refuse_output(const char *output, struct cs_error *err) {
-  struct cs_near_word near = {0};
+  struct cs_spelling spelling = {0};
   unsigned index;
-  const struct cs_format *format = cs_format_near_path(output, &near);
-  if (format != NULL && !cs_find_word(DIFF_FORMATS, format->name, &index)) near.found = NULL;
+  const struct cs_format *format = cs_format_suggest_suffix(output, &spelling);
+  if (format != NULL && !cs_find_word(DIFF_FORMATS, format->name, &index)) spelling.found = NULL;
   (void)cs_error_set(
       err,
       "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by "
       "--format: '%s' has none of these",
       output);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&spelling, "", err);
 }
 
 // The format: that of --format, that of OUT's suffix, or text.
@@ -315,7 +315,7 @@ static bool write_comparison(const struct comparison *c, const struct options *o
   bool to_file = o->output != NULL && strcmp(o->output, "-") != 0;
   const struct cs_profile_set set = {c->profiles, 1};
   if (o->as == DIFF_COLLAPSED &&
-      !cs_fits(to_file ? o->output : "-", &set, CS_EXPAND_STACKS, recording_bytes))
+      !cs_output_is_bounded(to_file ? o->output : "-", &set, CS_EXPAND_STACKS, recording_bytes))
     return false;
   bool ok = to_file ? cs_output_open(&output, o->output, &err) : cs_output_stdout(&output, &err);
   ok = ok && cs_output_commit(&output, write_content, &content, &err);

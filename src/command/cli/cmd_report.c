@@ -77,10 +77,10 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   struct cs_view *view = &o->view;
   if (count == 0) return cs_error_set(err, "no recording to report");
   if (count > 1) return cs_error_set(err, "one recording at a time: '%s'", operands[1]);
-  if (!cs_push_check(&view->wish, err)) return false;
+  if (!cs_push_check(&view->push_options, err)) return false;
   o->file = operands[0];
   o->write = view->count > 0 || view->format != NULL ||
-             (view->top == 0 && view->search == NULL && view->wish.url == NULL);
+             (view->top == 0 && view->search == NULL && view->push_options.url == NULL);
   if (!o->write) return true;
   char *stem = stem_of(o->file);
   bool settled =

@@ -76,7 +76,7 @@ static bool put(const char *name, const char *value, struct cs_error *err) {
 
 static bool put_profiler(const struct cs_profiler_options *o, const char *library,
                          const char *profiler, struct cs_error *err) {
-  if (!cs_agent_makes_way(err)) return false;
+  if (!cs_demote_agent(err)) return false;
   char *other = cs_profiler_named(0, true, o->clsid_text);
   if (other != NULL)
     cs_say("the profiler %s in the environment is replaced by %s", other, profiler);

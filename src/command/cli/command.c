@@ -16,8 +16,8 @@
 #include "cli/process_name.h"
 #include "formats/format.h"
 #include "profile/mode.h"
-#include "util/near.h"
 #include "util/say.h"
+#include "util/spelling.h"
 
 enum {
   MOST_OPTIONS = 64,
@@ -125,17 +125,17 @@ bool cs_set_seconds(const struct cs_option *option, void *field, const char *val
 static bool refuse_word(const struct cs_option *option, const char *value, struct cs_error *err) {
   char words[160] = "";
   size_t used = 0;
-  struct cs_near_word near = {.word = value};
+  struct cs_spelling spelling = {.word = value};
   for (const char *word = option->value; *word != '\0';) {
     size_t length = strcspn(word, "|");
     const char *before = used == 0 ? "" : word[length] == '\0' ? " or " : ", ";
     int n = snprintf(words + used, sizeof words - used, "%s'%.*s'", before, (int)length, word);
     used += (size_t)n;
-    cs_near_offer(&near, word, length);
+    cs_spelling_offer(&spelling, word, length);
     word += length + (word[length] == '|');
   }
   (void)cs_error_set(err, "--%s takes %s, not '%s'", option->name, words, value);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&spelling, "", err);
 }
 
 bool cs_find_word(const char *words, const char *value, unsigned *index) {
@@ -205,12 +205,12 @@ static size_t find_entry(const struct parser *p, int opt) {
 }
 
 static bool refuse_unknown(const struct parser *p, const char *word, struct cs_error *err) {
-  struct cs_near_word near = {.word = word + strspn(word, "-")};
-  near.len = strcspn(near.word, "=");
+  struct cs_spelling spelling = {.word = word + strspn(word, "-")};
+  spelling.len = strcspn(spelling.word, "=");
   for (size_t i = 0; i < p->count; i++)
-    cs_near_offer(&near, p->entries[i]->name, strlen(p->entries[i]->name));
+    cs_spelling_offer(&spelling, p->entries[i]->name, strlen(p->entries[i]->name));
   (void)cs_error_set(err, "unknown option '%s'", word);
-  return cs_near_suggest(&near, "--", err);
+  return cs_spelling_suggest(&spelling, "--", err);
 }
 
 // getopt_long has just refused an option: a long one is argv[optind - 1], a letter is in optopt.
@@ -332,7 +332,7 @@ static void print_formats(FILE *out) {
 static bool takes(const struct cs_command *command, const char *value) {
   for (const struct cs_option_group *group = command->groups; group->options != NULL; group++)
     for (const struct cs_option *o = group->options; o->name != NULL; o++)
-      if (o->value != NULL && cs_begins(o->value, value)) return true;
+      if (o->value != NULL && cs_has_prefix(o->value, value)) return true;
   return false;
 }
 

@@ -37,7 +37,7 @@ static const char *cure_of_port(const struct cs_process *p) {
 
 // False: the other checks are pointless.
 static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
-  if (!cs_process_look(p, pid)) {
+  if (!cs_process_inspect(p, pid)) {
     cs_doctor_note(d, CS_FINDING_FAULT, "process", "clrsnap ps lists the .NET processes", "%s",
                    p->why.text);
     return false;

@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "base/print.h"
 #include "cli/verbs.h"
-#include "util/near.h"
 #include "util/say.h"
+#include "util/spelling.h"
 
 enum { MOST_VERBS = 8 };
 
@@ -42,18 +42,18 @@ static const struct cs_command *find_verb(char *name) {
   return search(has_name, name);
 }
 
-static bool offer(const struct cs_command *verb, void *near) {
-  cs_near_offer(near, verb->name, strlen(verb->name));
+static bool offer(const struct cs_command *verb, void *spelling) {
+  cs_spelling_offer(spelling, verb->name, strlen(verb->name));
   return false;
 }
 
 static int unknown_verb(const char *name) {
   struct cs_error err;
-  struct cs_near_word near = {.word = name};
-  (void)search(offer, &near);
+  struct cs_spelling spelling = {.word = name};
+  (void)search(offer, &spelling);
   (void)cs_error_set(&err, "unknown verb '%s'", name);
-  (void)cs_near_suggest(&near, "", &err);
-  cs_say("%s%s", err.text, near.found != NULL ? "" : "; 'clrsnap help' lists them");
+  (void)cs_spelling_suggest(&spelling, "", &err);
+  cs_say("%s%s", err.text, spelling.found != NULL ? "" : "; 'clrsnap help' lists them");
   return CS_EXIT_USAGE;
 }
 

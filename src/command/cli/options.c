@@ -23,27 +23,27 @@ bool cs_set_format(const struct cs_option *option, void *view, const char *value
   return cs_view_set_format(view, value, err);
 }
 
-void cs_offer_events(struct cs_near_word *near) {
+void cs_offer_events(struct cs_spelling *spelling) {
   for (uint32_t i = 1; i < CS_PERF_KINDS; i++)
-    cs_near_offer(near, cs_perf_kind(i)->name, strlen(cs_perf_kind(i)->name));
+    cs_spelling_offer(spelling, cs_perf_kind(i)->name, strlen(cs_perf_kind(i)->name));
 }
 
-void cs_offer_modes(struct cs_near_word *near) {
+void cs_offer_modes(struct cs_spelling *spelling) {
   for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES; i++) {
     const char *mode = cs_mode((enum cs_wire_mode)i)->token;
-    cs_near_offer(near, mode, strlen(mode));
+    cs_spelling_offer(spelling, mode, strlen(mode));
   }
 }
 
 static bool refuse_modes(const struct cs_option *option, const char *word, size_t len, bool events,
                          const char *value, struct cs_error *err) {
   char names[CS_MODE_NAMES_BYTES];
-  struct cs_near_word near = {.word = word, .len = len};
-  if (len > 0) cs_offer_modes(&near);
-  if (len > 0 && events) cs_offer_events(&near);
+  struct cs_spelling spelling = {.word = word, .len = len};
+  if (len > 0) cs_offer_modes(&spelling);
+  if (len > 0 && events) cs_offer_events(&spelling);
   (void)cs_error_set(err, "--%s takes one or more of %s with commas between them, not '%s'",
                      option->name, cs_mode_names(names), value);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&spelling, "", err);
 }
 
 // event: of a mode named after the event that it counts in place of CPU time; NULL: none may be.
@@ -92,11 +92,11 @@ static bool set_search(const struct cs_option *option, void *field, const char *
 
 static bool add_header(const struct cs_option *option, void *field, const char *value,
                        struct cs_error *err) {
-  struct cs_push_wish *wish = field;
-  if (wish->header_count == CS_PUSH_MAX_HEADERS)
+  struct cs_push_options *push_options = field;
+  if (push_options->header_count == CS_PUSH_MAX_HEADERS)
     return cs_error_set(err, "--%s can be given %d times at most", option->name,
                         CS_PUSH_MAX_HEADERS);
-  wish->headers[wish->header_count++] = value;
+  push_options->headers[push_options->header_count++] = value;
   return true;
 }
 
@@ -149,12 +149,12 @@ const struct cs_option cs_push_options[] = {
     {0, "push", "URL",
      "send the profile to otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or https). With "
      "neither --output nor --format, no file is written",
-     NULL, VIEW(wish.url)},
+     NULL, VIEW(push_options.url)},
     {0, "push-header", "LINE",
      "an HTTP header for --push, 'NAME: VALUE'; can be given several times", add_header,
-     VIEW(wish)},
+     VIEW(push_options)},
     {0, "service", "NAME", "the service's name for --push (the name of the assembly)", NULL,
-     VIEW(wish.service)},
+     VIEW(push_options.service)},
     {0}};
 
 // ---- What is asked of the agent ----

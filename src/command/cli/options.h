@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "session/view.h"
 #include "top/top.h"
-#include "util/near.h"
+#include "util/spelling.h"
 #include "wire/consumer.h"
 
 // Which program the agent runs in, and what it is asked for: `record` and `top`.
@@ -52,8 +52,8 @@ bool cs_set_shown_modes(const struct cs_option *option, void *view, const char *
                         struct cs_error *err);
 
 // The words that a mode, or what `record --event` counts, may have been meant to be.
-void cs_offer_modes(struct cs_near_word *near);
-void cs_offer_events(struct cs_near_word *near);
+void cs_offer_modes(struct cs_spelling *spelling);
+void cs_offer_events(struct cs_spelling *spelling);
 
 #define CS_DEFAULT_BUFFER (16ull << 20)  // of shared memory, in bytes
 // Of a struct cs_agent_options.

@@ -19,14 +19,14 @@ static bool refuse_event(const char *text, size_t len, struct cs_error *err) {
     (void)snprintf(names + used, sizeof names - used, "%s%s", i > 1 ? ", " : "",
                    cs_perf_kind(i)->name);
   }
-  if (cs_begins(text, "context-switches"))
+  if (cs_has_prefix(text, "context-switches"))
     return cs_error_set(err,
                         "--event context-switches: its samples would wake each thread from "
                         "the sleep that is counted; --mode wait shows what threads wait for");
-  struct cs_near_word near = {.word = text, .len = len};
-  if (len > 0) cs_offer_events(&near);
+  struct cs_spelling spelling = {.word = text, .len = len};
+  if (len > 0) cs_offer_events(&spelling);
   (void)cs_error_set(err, "--event takes one of %s, not '%s'", names, text);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&spelling, "", err);
 }
 
 // NAME or NAME:PERIOD.
@@ -215,10 +215,10 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   ask->async_callers = o->view.async_callers;
   if (!cs_check_agent_options(&o->agent, count, operands, err)) return false;
   if ((o->agent.pid == 0 || o->children) && !check_outputs(&o->view, err)) return false;
-  if (!cs_push_check(&o->view.wish, err) || !check_async(o, err)) return false;
-  if (o->window_ns != 0 && o->view.wish.url == NULL)
+  if (!cs_push_check(&o->view.push_options, err) || !check_async(o, err)) return false;
+  if (o->window_ns != 0 && o->view.push_options.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
-  o->view.wish.live = true;
+  o->view.push_options.live = true;
   o->view.in_windows = o->window_ns != 0;
   return cs_view_settle(&o->view, "flame", err) && check_holders(o, err) &&
          cs_view_fits(&o->view, ask->modes, err);

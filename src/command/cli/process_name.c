@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "process/process.h"
-#include "util/near.h"
 #include "util/say.h"
+#include "util/spelling.h"
 
 enum { PATIENCE_S = 2 };  // for a stopped process, which would never respond
 
@@ -19,17 +19,17 @@ struct search {
   bool list;  // says each that is found
   unsigned found;
   pid_t pid;
-  struct cs_near_word near;
+  struct cs_spelling spelling;
   char nearest[256];
 };
 
 static void look(const struct cs_process *p, void *data) {
   struct search *s = data;
   if (p->assembly == NULL) return;
-  cs_near_offer(&s->near, p->assembly, strlen(p->assembly));
-  if (s->near.found == p->assembly) {  // which is freed
+  cs_spelling_offer(&s->spelling, p->assembly, strlen(p->assembly));
+  if (s->spelling.found == p->assembly) {  // which is freed
     (void)snprintf(s->nearest, sizeof s->nearest, "%s", p->assembly);
-    s->near.found = s->nearest;
+    s->spelling.found = s->nearest;
   }
   if (strcasecmp(p->assembly, s->name) != 0) return;
   s->found++;
@@ -38,7 +38,7 @@ static void look(const struct cs_process *p, void *data) {
 }
 
 static bool search(struct search *s, struct cs_error *err) {
-  s->near.word = s->name;
+  s->spelling.word = s->name;
   unsigned patience = cs_diag_patience_s;
   cs_diag_patience_s = PATIENCE_S;
   bool good = cs_processes_visit(look, s, err);
@@ -53,7 +53,7 @@ bool cs_find_process(const char *name, pid_t *pid, struct cs_error *err) {
   if (s.found == 1) return true;
   if (s.found == 0)
     return cs_error_set(err, "no .NET process is called '%s'; 'clrsnap ps' lists them", name) ||
-           cs_near_suggest(&s.near, "", err);
+           cs_spelling_suggest(&s.spelling, "", err);
   struct search again = {.name = name, .list = true};
   (void)search(&again, NULL);
   return cs_error_set(err, "%u processes are called '%s': choose one by its number", s.found, name);
@@ -66,9 +66,9 @@ bool cs_is_process(const char *name) {
 
 bool cs_suggest_process(const char *word, struct cs_error *err) {
   struct search s = {.name = word};
-  if (!search(&s, NULL) || s.near.found == NULL) return false;
+  if (!search(&s, NULL) || s.spelling.found == NULL) return false;
   (void)cs_error_set(err, "no program can be found that is called '%s', and no .NET process", word);
-  (void)cs_near_suggest(&s.near, "", err);
+  (void)cs_spelling_suggest(&s.spelling, "", err);
   return true;
 }
 

@@ -30,7 +30,7 @@ static const struct cs_outside_frame *frame_of(const struct cs_outside_thread *t
   for (uint32_t i = 0; i < t->count; i++) {
     const struct cs_outside_frame *f = &t->frames[i];
     if (!cs_outside_is_named(f)) continue;
-    if (!cs_begins(f->name, "System.")) return f;
+    if (!cs_has_prefix(f->name, "System.")) return f;
     if (youngest == NULL) youngest = f;
   }
   return youngest;

@@ -95,7 +95,7 @@ static bool is_lock(const struct cs_profile *p, uint32_t frame) {
   static const char threading[] = "System.Threading.";
   const char *name = cs_profile_method(p, frame, NULL);
   return (p->facts.mode == CS_WIRE_MODE_LOCK || p->facts.mode == CS_WIRE_MODE_WAIT) &&
-         cs_begins(name, threading);
+         cs_has_prefix(name, threading);
 }
 
 // The innermost frame that is code of the program's, or any managed one; 0: there is none.

@@ -148,44 +148,44 @@ static const struct {
                  {"stacks", "collapsed"}, {"perfetto", "chromium"}, {"gecko", "firefox"},
                  {"protobuf", "pprof"},   {"clrsnap", "recording"}};
 
-static void offer(struct cs_near_word *near, const char *word, const struct cs_format *format,
+static void offer(struct cs_spelling *spelling, const char *word, const struct cs_format *format,
                   const struct cs_format **found) {
-  const char *before = near->found;
-  cs_near_offer(near, word, strlen(word));
-  if (near->found != before) *found = format;
+  const char *before = spelling->found;
+  cs_spelling_offer(spelling, word, strlen(word));
+  if (spelling->found != before) *found = format;
 }
 
-static const struct cs_format *nearest(struct cs_near_word *near) {
+static const struct cs_format *nearest(struct cs_spelling *spelling) {
   const struct cs_format *found = NULL;
   for (size_t i = 0; i < CS_COUNT(formats); i++) {
-    offer(near, formats[i].name, &formats[i], &found);
+    offer(spelling, formats[i].name, &formats[i], &found);
     for (size_t k = 0; k < CS_COUNT(formats[i].suffixes) && formats[i].suffixes[k] != NULL; k++)
-      offer(near, formats[i].suffixes[k] + 1, &formats[i], &found);
+      offer(spelling, formats[i].suffixes[k] + 1, &formats[i], &found);
   }
   for (size_t i = 0; i < CS_COUNT(elsewhere); i++)
-    offer(near, elsewhere[i].word, cs_format_by_name(elsewhere[i].name), &found);
+    offer(spelling, elsewhere[i].word, cs_format_by_name(elsewhere[i].name), &found);
   return found;
 }
 
-void cs_format_near(struct cs_near_word *near) {
-  const struct cs_format *format = nearest(near);
-  near->found = format != NULL ? format->name : NULL;
-  near->found_len = format != NULL ? strlen(format->name) : 0;
+void cs_format_suggest(struct cs_spelling *spelling) {
+  const struct cs_format *format = nearest(spelling);
+  spelling->found = format != NULL ? format->name : NULL;
+  spelling->found_len = format != NULL ? strlen(format->name) : 0;
 }
 
-const struct cs_format *cs_format_near_path(const char *path, struct cs_near_word *near) {
+const struct cs_format *cs_format_suggest_suffix(const char *path, struct cs_spelling *spelling) {
   const char *file = strrchr(path, '/');
   const struct cs_format *best = NULL;
   file = file != NULL ? file + 1 : path;
   for (const char *dot = file[0] != '\0' ? strchr(file + 1, '.') : NULL; dot != NULL;
        dot = strchr(dot + 1, '.')) {
-    struct cs_near_word suffix = {.word = dot + 1};
+    struct cs_spelling suffix = {.word = dot + 1};
     const struct cs_format *format = dot[1] != '\0' ? nearest(&suffix) : NULL;
-    if (format == NULL || (best != NULL && suffix.distance >= near->distance)) continue;
+    if (format == NULL || (best != NULL && suffix.distance >= spelling->distance)) continue;
     best = format;
-    *near = suffix;
-    near->found = format->suffixes[0];
-    near->found_len = strlen(near->found);
+    *spelling = suffix;
+    spelling->found = format->suffixes[0];
+    spelling->found_len = strlen(spelling->found);
   }
   return best;
 }

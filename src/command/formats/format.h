@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "profile/expansion.h"
-#include "util/near.h"
+#include "util/spelling.h"
 
 // How many modes a file can hold.
 enum cs_format_modes {
@@ -33,10 +33,10 @@ const struct cs_format *cs_format_by_path(const char *path);
 bool cs_format_check_name(const char *path, struct cs_error *err);
 // The name of a format that `near->word` may have been meant to be, also by what other tools call
 // it: "flamegraph", "perfetto".
-void cs_format_near(struct cs_near_word *near);
-// The same for a file's name: a suffix. Sets near->word to the suffix that the file has. Returns
+void cs_format_suggest(struct cs_spelling *spelling);
+// The same for a file's name: a suffix. Sets spelling->word to the suffix that the file has. Returns
 // the format; NULL: none is near.
-const struct cs_format *cs_format_near_path(const char *path, struct cs_near_word *near);
+const struct cs_format *cs_format_suggest_suffix(const char *path, struct cs_spelling *spelling);
 // "html, collapsed, ..." and ".html, .collapsed, ..."; the caller frees it.
 char *cs_format_names(void);
 char *cs_format_suffixes(void);

@@ -24,10 +24,11 @@ static void put_stops(struct cs_json_writer *j, const struct cs_facts *f) {
 
 static void put_engine(struct cs_json_writer *j, const struct cs_facts *f) {
   const struct cs_engine_facts *e = &f->engine;
-  if (e->had == CS_WIRE_ENGINE_AUTO) return;
+  if (e->used == CS_WIRE_ENGINE_AUTO) return;
   cs_json_open(j, "engine", '{');
-  CS_JSON_TEXTS(j, {"asked", cs_wire_engine_name(e->asked)}, {"had", cs_wire_engine_name(e->had)});
-  cs_json_fixed(j, "rate", cs_rate_had(f), 1);
+  CS_JSON_TEXTS(j, {"requested", cs_wire_engine_name(e->requested)},
+                {"used", cs_wire_engine_name(e->used)});
+  cs_json_fixed(j, "rate", cs_rate_reached(f), 1);
   CS_JSON_UINTS(j, {"cpuNs", e->cpu_ns}, {"others", e->others}, {"without", e->without});
   CS_JSON_TEXTS(j, {"why", e->why}, {"unseen", e->unseen});
   cs_json_close(j, "}");

@@ -313,8 +313,8 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
     cs_put_amount(out, mode->unit, f->weight);
   }
   if (mode->timed && f->hz > 0) cs_print(out, " at %" PRIu32 " Hz", f->hz);
-  if (f->engine.had != CS_WIRE_ENGINE_AUTO)
-    cs_print(out, ", engine %s", cs_wire_engine_name(f->engine.had));
+  if (f->engine.used != CS_WIRE_ENGINE_AUTO)
+    cs_print(out, ", engine %s", cs_wire_engine_name(f->engine.used));
   if (mode->timed && f->duration_ns > 0) {
     cs_print(out, "; %.2f", (double)f->weight / (double)f->duration_ns);
     if (f->mode == CS_WIRE_MODE_CPU && f->processors > 0)

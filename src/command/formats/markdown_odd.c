@@ -115,7 +115,7 @@ static uint64_t weight_of_collector(const struct cs_profile *p) {
     thread = node->frame;
     for (size_t k = 0; k < CS_COUNT(prefixes) && node->parent == 0; k++) {
       const char *name = cs_strings_get(&p->strings, p->threads[thread].name, NULL);
-      collects[i] |= cs_begins(name, prefixes[k]);
+      collects[i] |= cs_has_prefix(name, prefixes[k]);
     }
     if (collects[i]) sum += node->weight;
   }

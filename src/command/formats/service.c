@@ -23,7 +23,7 @@ static const char *base_name(const char *word, size_t len, size_t *base_len) {
 static const char *find_word(const char *program, size_t *len) {
   for (const char *at = program; *at != '\0';) {
     size_t word = strcspn(at, " ");
-    if (word > strlen(".dll") && cs_begins(at + word - strlen(".dll"), ".dll")) {
+    if (word > strlen(".dll") && cs_has_prefix(at + word - strlen(".dll"), ".dll")) {
       *len = word - strlen(".dll");
       return at;
     }

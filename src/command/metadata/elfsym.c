@@ -143,7 +143,7 @@ static int open_image(const struct cs_elfsyms *syms, const struct cs_elf_image *
   return -1;
 }
 
-void cs_elfsyms_look_in(struct cs_elfsyms *syms, const struct cs_elf_places *places) {
+void cs_elfsyms_set_places(struct cs_elfsyms *syms, const struct cs_elf_places *places) {
   syms->places = *places;
 }
 
@@ -361,7 +361,7 @@ static const char *readable(struct cs_elfsyms *syms, const char *name) {
   free(syms->readable);
   syms->readable = version != NULL ? strndup(name, (size_t)(version - name)) : strdup(name);
   if (syms->readable == NULL) return name;
-  if (syms->demangle == NULL || !cs_begins(name, "_Z") || !is_harmless(syms->readable))
+  if (syms->demangle == NULL || !cs_has_prefix(name, "_Z") || !is_harmless(syms->readable))
     return syms->readable;
   int status = -1;
   char *demangled = syms->demangle(syms->readable, NULL, NULL, &status);

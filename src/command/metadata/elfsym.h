@@ -32,7 +32,7 @@ struct cs_elf_places {
 };
 // Sets the places for files that are not open yet; `fetch` applies to all files. What `places`
 // points to must live longer.
-void cs_elfsyms_look_in(struct cs_elfsyms *syms, const struct cs_elf_places *places);
+void cs_elfsyms_set_places(struct cs_elfsyms *syms, const struct cs_elf_places *places);
 // Returns whether the ELF file has this build id and is not shorter than its sections.
 bool cs_elf_is(int fd, const uint8_t *id, size_t id_size);
 // Opens an image's file under a number that the caller chooses; a number that is in use changes

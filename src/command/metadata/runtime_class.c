@@ -79,7 +79,7 @@ static const char *const texts[] = {NULL,
 enum cs_runtime_class cs_runtime_class_by(enum cs_runtime_sign sign, const char *text) {
   for (size_t i = 0; i < cs_runtime_row_count; i++) {
     const struct cs_runtime_row *row = &cs_runtime_rows[i];
-    if (row->sign == sign && cs_begins(text, row->text)) return row->class;
+    if (row->sign == sign && cs_has_prefix(text, row->text)) return row->class;
   }
   return CS_RUNTIME_UNKNOWN;
 }

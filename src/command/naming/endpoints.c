@@ -54,7 +54,7 @@ char *cs_endpoints_list(const struct cs_recording *rec) {
 static bool is_delegate(const struct cs_recording *rec, const struct cs_rec_function *f) {
   static const char parameters[] = "(Closure, object, HttpContext";
   const char *signature = cs_recording_get(rec, f->text[CS_FN_SIGNATURE]);
-  return f->kind == CS_WIRE_FN_DYNAMIC && cs_begins(signature, parameters);
+  return f->kind == CS_WIRE_FN_DYNAMIC && cs_has_prefix(signature, parameters);
 }
 
 // The index of a node's delegate, plus one; 0: it is none.

@@ -79,15 +79,15 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->suspensions = rec->end.runtime_suspensions;
   f->ticks = rec->ticks;
   f->asks = rec->asks;
-  f->rooms = rec->rooms;
+  f->small_stacks = rec->small_stacks;
   f->stopped = rec->stops;
   f->put_off = rec->put_off;
   f->put_off_thread = thread_name(rec, rec->put_off.thread);
-  f->bare_thread = thread_name(rec, rec->put_off.bare_thread);
+  f->stackless_thread = thread_name(rec, rec->put_off.stackless_thread);
   // Until the end, the threads' time is that of an earlier moment than the samples.
   if (mode == CS_WIRE_MODE_CPU)
-    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
-                                         (enum cs_wire_engine_kind)rec->engine.had,
+    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.requested,
+                                         (enum cs_wire_engine_kind)rec->engine.used,
                                          rec->ended && !f->part ? rec->engine.cpu_ns : 0,
                                          rec->engine.others,
                                          rec->engine.without,

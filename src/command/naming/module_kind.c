@@ -9,7 +9,7 @@
 
 static bool any_prefix(const char *name, const char *const *prefixes) {
   for (; *prefixes != NULL; prefixes++) {
-    if (cs_begins(name, *prefixes)) return true;
+    if (cs_has_prefix(name, *prefixes)) return true;
   }
   return false;
 }

@@ -46,7 +46,7 @@ static void open_image(struct cs_recording *rec, uint32_t i) {
   if (rec->native == NULL) rec->native = cs_elfsyms_new(target_of(rec));
   if (rec->sources != NULL) {
     struct cs_elf_places places = cs_symbol_sources_places(rec->sources, rec->sourced);
-    cs_elfsyms_look_in(rec->native, &places);
+    cs_elfsyms_set_places(rec->native, &places);
   }
   cs_elfsyms_add(rec->native, i, &of);
 }

@@ -34,7 +34,7 @@ static bool is_managed(enum cs_profile_kind kind) {
 static bool begins(const struct cs_profile *p, uint32_t frame, const char *prefix) {
   size_t len;
   const char *name = cs_profile_method(p, frame, &len);
-  return cs_begins_in(name, len, prefix);
+  return cs_has_prefix_in(name, len, prefix);
 }
 
 // Returns where the stack with this leaf waits. A stack without a method of the program's own waits

@@ -86,12 +86,12 @@ static uint32_t resolve_type(struct resolver *r, const char *raw) {
 
 static bool starts_async(const struct cs_mangled *m) {
   return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
-         strstr(m->type, "MethodBuilder") != NULL && cs_begins(m->method, "Start<");
+         strstr(m->type, "MethodBuilder") != NULL && cs_has_prefix(m->method, "Start<");
 }
 
 static bool resumes_async(const struct cs_mangled *m) {
   if (strcmp(m->space, "System.Threading") == 0)
-    return strcmp(m->type, "ExecutionContext") == 0 && cs_begins(m->method, "Run");
+    return strcmp(m->type, "ExecutionContext") == 0 && cs_has_prefix(m->method, "Run");
   if (strcmp(m->space, "System.Threading.Tasks") == 0)
     return strcmp(m->method, "ExecuteWithThreadLocal") == 0 ||
            strcmp(m->method, "InnerInvoke") == 0 || strcmp(m->type, "Task.<>c") == 0;

@@ -21,7 +21,7 @@ static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t
   enum { COMM = 15 };  // the length of a name that the kernel keeps
   const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
   size_t len = strcspn(program, " "), slash = 0;
-  if (len == 0) return cs_begins(name, ".NET ");  // the runtime's own names
+  if (len == 0) return cs_has_prefix(name, ".NET ");  // the runtime's own names
   for (size_t i = 0; i < len; i++)
     if (program[i] == '/') slash = i + 1;
   len = len - slash < COMM ? len - slash : COMM;

@@ -100,9 +100,9 @@ function fillEngine(f, e) {
   const others = e.others + e.without > 0 ?
     `${e.others} threads were sampled by another engine, ${e.without} by none` : "";
   const text = [e.unseen, e.why && `not ${e.why}`, others].filter(t => t).join("\n");
-  if (!isTimed(f)) return ownFact("engine %s", e.had, text);
-  ownFact(e.cpuNs > 0 ? `engine ${e.had}, %s Hz had` : "engine %s",
-    e.cpuNs > 0 ? number.format(Math.round(e.rate)) : e.had, text, few ? "bad" : "");
+  if (!isTimed(f)) return ownFact("engine %s", e.used, text);
+  ownFact(e.cpuNs > 0 ? `engine ${e.used}, %s Hz reached` : "engine %s",
+    e.cpuNs > 0 ? number.format(Math.round(e.rate)) : e.used, text, few ? "bad" : "");
 }
 
 function fillDiffFacts(f, diff) {

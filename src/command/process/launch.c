@@ -72,7 +72,7 @@ static bool put(const char *name, const char *value) {
   return setenv(name, value, 1) == 0;
 }
 
-bool cs_agent_makes_way(struct cs_error *err) {
+bool cs_demote_agent(struct cs_error *err) {
   const char *agent = env("CORECLR_PROFILER_PATH");
   if (env(CS_WIRE_ENV)[0] == '\0' || strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) == 0 ||
       strcasecmp(env("CORECLR_PROFILER"), CS_AGENT_CLSID) != 0)

@@ -27,7 +27,7 @@ pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *sh
 
 // If the environment makes the agent the main profiler, as in a program that is recorded, makes it
 // a notification profiler, so that another one can be the main profiler.
-bool cs_agent_makes_way(struct cs_error *err);
+bool cs_demote_agent(struct cs_error *err);
 
 // A command line for people: the words with blanks between them; the caller frees it. NULL: out of
 // memory.

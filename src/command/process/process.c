@@ -78,7 +78,7 @@ static char *version_of_folder(pid_t pid) {
   return version;
 }
 
-bool cs_process_look(struct cs_process *p, pid_t pid) {
+bool cs_process_inspect(struct cs_process *p, pid_t pid) {
   char path[32];
   struct stat st;
   *p = (struct cs_process){.pid = pid};
@@ -123,7 +123,7 @@ bool cs_processes_visit(void (*visit)(const struct cs_process *p, void *data), v
   if (count < 0) return cs_error_set(err, "cannot read /proc: %m");
   for (int i = 0; i < count; i++) {
     struct cs_process p;
-    if (cs_process_look(&p, (pid_t)strtol(entries[i]->d_name, NULL, 10))) visit(&p, data);
+    if (cs_process_inspect(&p, (pid_t)strtol(entries[i]->d_name, NULL, 10))) visit(&p, data);
     cs_process_free(&p);
     free(entries[i]);
   }

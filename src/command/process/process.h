@@ -19,7 +19,7 @@ struct cs_process {
 
 // Looks at the process, and queries its port if that is allowed. False: it is no .NET process, or
 // none that can be seen from here, or there is none; p->why says so.
-bool cs_process_look(struct cs_process *p, pid_t pid);
+bool cs_process_inspect(struct cs_process *p, pid_t pid);
 void cs_process_free(struct cs_process *p);
 
 // Calls `visit` for each .NET process that this user can see, in the order of their PIDs. False:

@@ -22,7 +22,7 @@ static void skip_blanks(struct reader *r) {
 
 static bool take(struct reader *r, const char *word) {
   skip_blanks(r);
-  if (!cs_begins(r->at, word)) return false;
+  if (!cs_has_prefix(r->at, word)) return false;
   r->at += strlen(word);
   return true;
 }

@@ -75,8 +75,8 @@ void cs_holdups_find(struct cs_holdups *h, const struct cs_profile *p) {
     if (node->parent == 0 || p->frames[node->frame].kind != CS_KIND_TYPE) continue;
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[node->frame].name, &len);
-    bool held = cs_begins_in(name, len, locks ? "[holds " : "[holds up ");
-    if (held || cs_begins_in(name, len, "[way to the safe point:")) h->way_ns += node->weight;
+    bool held = cs_has_prefix_in(name, len, locks ? "[holds " : "[holds up ");
+    if (held || cs_has_prefix_in(name, len, "[way to the safe point:")) h->way_ns += node->weight;
     if (!held) continue;
     h->held_ns += node->weight;
     uint32_t frame = place_of(p, i);

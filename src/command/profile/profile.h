@@ -131,19 +131,19 @@ struct cs_facts {
   const char *looks_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
   struct cs_wire_asks asks;
-  struct cs_wire_rooms rooms;
+  struct cs_wire_small_stacks small_stacks;
   struct cs_wire_stops stopped;
   uint64_t suspensions;  // how often the runtime was suspended for these stops
   struct cs_wire_put_off put_off;
-  const char *put_off_thread, *bare_thread;  // the names of its threads; "": not known
+  const char *put_off_thread, *stackless_thread;  // the names of its threads; "": not known
   // In the runtime's own functions that have no names, and of that, in those without a class.
   uint64_t runtime_weight, unclassed_weight;
   struct cs_line_facts lines;
   struct cs_symbol_facts symbols;
   struct cs_inlined_facts inlined;
-  struct cs_engine_facts {                // mode cpu only
-    enum cs_wire_engine_kind asked, had;  // had: AUTO if the agent has not told
-    uint64_t cpu_ns;                      // of the threads, while they were sampled; 0: not known
+  struct cs_engine_facts {                     // mode cpu only
+    enum cs_wire_engine_kind requested, used;  // used: AUTO if the agent has not told
+    uint64_t cpu_ns;           // of the threads, while they were sampled; 0: not known
     uint32_t others, without;  // threads that another engine has sampled, and that none has
     const char *why, *unseen;  // sentences, or empty
   } engine;
@@ -163,7 +163,7 @@ static inline bool cs_looks_are_few(const struct cs_facts *f) {
 }
 
 // Samples per second of CPU time; 0: not known.
-static inline double cs_rate_had(const struct cs_facts *f) {
+static inline double cs_rate_reached(const struct cs_facts *f) {
   return f->engine.cpu_ns > 0 ? (double)f->samples * 1e9 / (double)f->engine.cpu_ns : 0;
 }
 

@@ -37,18 +37,19 @@ static const struct cs_wait waits[] = {
     {"Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.", "messages to log", true},
 };
 
-void cs_wait_look(struct cs_wait_search *search, const char *name, size_t len) {
+void cs_wait_search_add(struct cs_wait_search *search, const char *name, size_t len) {
   if (search->over) return;
   const struct cs_wait *row = NULL;
   for (size_t i = 0; i < CS_COUNT(waits) && row == NULL; i++)
-    if (cs_begins_in(name, len, waits[i].method)) row = &waits[i];
+    if (cs_has_prefix_in(name, len, waits[i].method)) row = &waits[i];
   if (row != NULL) search->found = row;
   // These lead to the wait; any other method is the one that waits.
-  else if (!cs_begins_in(name, len, "System.Threading.") && !cs_begins_in(name, len, "Interop."))
+  else if (!cs_has_prefix_in(name, len, "System.Threading.") &&
+           !cs_has_prefix_in(name, len, "Interop."))
     search->over = true;
   // What these have called is work.
-  if (cs_begins_in(name, len, "System.Threading.ThreadPoolWorkQueue.Dispatch") ||
-      cs_begins_in(name, len, "System.Threading.TimerQueue.Fire"))
+  if (cs_has_prefix_in(name, len, "System.Threading.ThreadPoolWorkQueue.Dispatch") ||
+      cs_has_prefix_in(name, len, "System.Threading.TimerQueue.Fire"))
     search->over = true;
 }
 
@@ -61,7 +62,7 @@ static bool blocks(const char *name, size_t len) {
                                       "read",          "__read",    "__libc_re", "sem_",
                                       "__GI___futex",  "nanosleep", "clock_nan", "__clock_nan"};
   for (size_t i = 0; i < CS_COUNT(calls); i++)
-    if (cs_begins_in(name, len, calls[i])) return true;
+    if (cs_has_prefix_in(name, len, calls[i])) return true;
   return false;
 }
 
@@ -88,11 +89,11 @@ static bool is_of_runtime(const struct cs_profile *p, uint32_t leaf) {
     const struct cs_profile_frame *f = &p->frames[p->tree.nodes[node].frame];
     const char *module = cs_strings_get(&p->strings, f->module, &len);
     runtime = runtime || f->kind == CS_KIND_RUNTIME;
-    if (!is_native(p, node) || cs_begins_in(module, len, "libclrjit")) return false;
+    if (!is_native(p, node) || cs_has_prefix_in(module, len, "libclrjit")) return false;
     const char *name = name_of(p, node, &len);
-    if (cs_begins_in(name, len, "[JIT]")) return false;
-    started = cs_begins_in(name, len, "__clone") || cs_begins_in(name, len, "clone") ||
-              cs_begins_in(name, len, "start_thread");
+    if (cs_has_prefix_in(name, len, "[JIT]")) return false;
+    started = cs_has_prefix_in(name, len, "__clone") || cs_has_prefix_in(name, len, "clone") ||
+              cs_has_prefix_in(name, len, "start_thread");
   }
   return runtime && started;
 }
@@ -102,15 +103,16 @@ static bool is_idle(const struct stack *s, uint32_t leaf) {
   size_t len;
   const char *name = name_of(s->p, leaf, &len);
   bool blocked = !s->native || (is_native(s->p, leaf) && blocks(name, len));
-  bool spins = cs_begins_in(name, len, "__sched_yield") || cs_begins_in(name, len, "sched_yield");
+  bool spins =
+      cs_has_prefix_in(name, len, "__sched_yield") || cs_has_prefix_in(name, len, "sched_yield");
   struct cs_wait_search search = {0};
   for (uint32_t node = leaf; s->p->tree.nodes[node].parent != 0 && !search.over;
        node = s->p->tree.nodes[node].parent) {
     if (is_native(s->p, node)) continue;
     name = name_of(s->p, node, &len);
-    spins = spins || cs_begins_in(name, len, "System.Threading.LowLevelSpinWaiter.");
+    spins = spins || cs_has_prefix_in(name, len, "System.Threading.LowLevelSpinWaiter.");
     if (!blocked && !spins) return false;
-    cs_wait_look(&search, name, len);
+    cs_wait_search_add(&search, name, len);
   }
   if (search.found != NULL) return search.found->idle;
   return s->native && blocked && is_of_runtime(s->p, leaf);

@@ -19,7 +19,7 @@ struct cs_wait_search {
 };
 
 // Takes the managed frames of a stack, from the leaf on.
-void cs_wait_look(struct cs_wait_search *search, const char *name, size_t len);
+void cs_wait_search_add(struct cs_wait_search *search, const char *name, size_t len);
 
 // Per node of the tree: whether a stack that ends there is one of a thread that waits for work: the
 // pool's, timers, sockets, file watchers, and the runtime's own threads. Only in mode wall; NULL:

@@ -63,7 +63,7 @@ struct cs_push {
   char reason[512];      // of the last failure
 };
 
-struct cs_push *cs_push_open(const struct cs_push_wish *wish, struct cs_error *err) {
+struct cs_push *cs_push_open(const struct cs_push_options *options, struct cs_error *err) {
   struct cs_push *push = calloc(1, sizeof *push);
   if (push == NULL) {
     (void)cs_error_set(err, "out of memory");
@@ -77,7 +77,7 @@ struct cs_push *cs_push_open(const struct cs_push_wish *wish, struct cs_error *e
   (void)pthread_condattr_destroy(&attributes);
   push->ended = eventfd(0, EFD_CLOEXEC);
   bool ok = push->ended >= 0 || cs_error_set(err, "no eventfd: %m");
-  if (ok && cs_push_target_open(&push->target, wish, err)) return push;
+  if (ok && cs_push_target_open(&push->target, options, err)) return push;
   cs_push_close(push);
   return NULL;
 }

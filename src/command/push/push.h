@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
-#include "push/wish.h"
+#include "push/options.h"
 
 // The limits of the queue; a single profile may be larger.
 #define CS_PUSH_MAX_PROFILES 32
@@ -16,9 +16,9 @@
 struct cs_push;
 
 // Checks what the command line says of it. False: *err.
-bool cs_push_check(const struct cs_push_wish *wish, struct cs_error *err);
+bool cs_push_check(const struct cs_push_options *options, struct cs_error *err);
 // Prepares the push; nothing is sent yet, and there is no thread. NULL: *err says why.
-struct cs_push *cs_push_open(const struct cs_push_wish *wish, struct cs_error *err);
+struct cs_push *cs_push_open(const struct cs_push_options *options, struct cs_error *err);
 void cs_push_add(struct cs_push *push, const struct cs_profile *profile);
 // Sends what is left, for some seconds at most or until SIGINT or SIGTERM is pending, and reports
 // how many profiles arrived and were lost. True: all have arrived.

@@ -39,7 +39,7 @@ static const char *find_kind(const char *url, enum cs_push_kind *kind) {
     size_t len = strlen(kinds[i].scheme);
     const char *rest = url + len;
     if (strncmp(url, kinds[i].scheme, len) != 0) continue;
-    if (!cs_begins(rest, "http://") && !cs_begins(rest, "https://")) continue;
+    if (!cs_has_prefix(rest, "http://") && !cs_has_prefix(rest, "https://")) continue;
     *kind = (enum cs_push_kind)i;
     return rest;
   }
@@ -49,7 +49,7 @@ static const char *find_kind(const char *url, enum cs_push_kind *kind) {
 static bool query_names_application(CURLU *url) {
   char *query = NULL;
   if (cs_curl.url_get(url, CURLUPART_QUERY, &query, 0) != CURLUE_OK) return false;
-  bool named = cs_begins(query, "name=") || strstr(query, "&name=") != NULL;
+  bool named = cs_has_prefix(query, "name=") || strstr(query, "&name=") != NULL;
   cs_curl.free(query);
   return named;
 }
@@ -85,11 +85,12 @@ static bool check_header(const char *line, struct cs_error *err) {
          cs_error_set(err, "--push-header takes 'NAME: VALUE'");  // not shown: it may be secret
 }
 
-bool cs_push_check(const struct cs_push_wish *wish, struct cs_error *err) {
+bool cs_push_check(const struct cs_push_options *options, struct cs_error *err) {
   enum cs_push_kind kind;
-  for (size_t i = 0; i < wish->header_count; i++)
-    if (!check_header(wish->headers[i], err)) return false;
-  return wish->url == NULL || find_kind(wish->url, &kind) != NULL || bad_url(wish->url, "", err);
+  for (size_t i = 0; i < options->header_count; i++)
+    if (!check_header(options->headers[i], err)) return false;
+  return options->url == NULL || find_kind(options->url, &kind) != NULL ||
+         bad_url(options->url, "", err);
 }
 
 static bool add_header_pair(struct cs_push_target *t, const char *variable, const char *key,
@@ -152,7 +153,7 @@ static bool take_variable(struct cs_push_target *t, const char *variable, take_p
   return ok;
 }
 
-static bool add_headers(struct cs_push_target *t, const struct cs_push_wish *wish,
+static bool add_headers(struct cs_push_target *t, const struct cs_push_options *options,
                         struct cs_error *err) {
   char type[64];
   (void)snprintf(type, sizeof type, "Content-Type: %s", kinds[t->kind].content_type);
@@ -164,21 +165,21 @@ static bool add_headers(struct cs_push_target *t, const struct cs_push_wish *wis
       return false;
   }
   if (!take_variable(t, "CLRSNAP_PUSH_HEADERS", add_header_pair, err)) return false;
-  for (size_t i = 0; i < wish->header_count; i++)
-    if (!add_header(t, wish->headers[i], err)) return false;
+  for (size_t i = 0; i < options->header_count; i++)
+    if (!add_header(t, options->headers[i], err)) return false;
   return true;
 }
 
-static bool add_attributes(struct cs_push_target *t, const struct cs_push_wish *wish,
+static bool add_attributes(struct cs_push_target *t, const struct cs_push_options *options,
                            struct cs_error *err) {
   char host[256] = "";
-  const char *service = wish->service != NULL ? wish->service : getenv("OTEL_SERVICE_NAME");
+  const char *service = options->service != NULL ? options->service : getenv("OTEL_SERVICE_NAME");
   if (service != NULL && service[0] != '\0' &&
       !add_attribute(t, "--service", "service.name", service, err))
     return false;
   if (!take_variable(t, "OTEL_RESOURCE_ATTRIBUTES", add_attribute, err)) return false;
   // A recording file does not say on which machine it was made.
-  if (!wish->live || gethostname(host, sizeof host - 1) != 0) return true;
+  if (!options->live || gethostname(host, sizeof host - 1) != 0) return true;
   return add_attribute(t, "host.name", "host.name", host, err);
 }
 
@@ -198,13 +199,13 @@ static bool read_timeout(struct cs_push_target *t, struct cs_error *err) {
          cs_error_set(err, "OTEL_EXPORTER_OTLP_TIMEOUT takes milliseconds, not '%s'", text);
 }
 
-bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wish,
+bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_options *options,
                          struct cs_error *err) {
   memset(t, 0, sizeof *t);
   if (!cs_curl_load("--push", err)) return false;
   find_certificates(t);
-  return open_url(t, wish->url, err) && add_headers(t, wish, err) && add_attributes(t, wish, err) &&
-         read_timeout(t, err);
+  return open_url(t, options->url, err) && add_headers(t, options, err) &&
+         add_attributes(t, options, err) && read_timeout(t, err);
 }
 
 void cs_push_target_close(struct cs_push_target *t) {

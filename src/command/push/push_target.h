@@ -6,7 +6,7 @@
 #include "formats/otlp.h"
 #include "net/curl.h"
 #include "profile/profile.h"
-#include "push/wish.h"
+#include "push/options.h"
 
 enum cs_push_kind { CS_PUSH_OTLP, CS_PUSH_PYROSCOPE };
 
@@ -26,7 +26,7 @@ struct cs_push_target {
   size_t attribute_count, text_count;
 };
 
-bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wish,
+bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_options *options,
                          struct cs_error *err);
 void cs_push_target_close(struct cs_push_target *t);
 

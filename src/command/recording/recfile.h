@@ -27,36 +27,36 @@ struct cs_file_record {
 };
 
 enum cs_file_kind {
-  CS_FILE_META = 1,    // struct cs_file_meta, strings: command line, version of clrsnap
-  CS_FILE_REASONS,     // u32 count, u32 index of the complete one; count * strings: token, text
-  CS_FILE_START,       // struct cs_wire_start, string runtime
-  CS_FILE_THREAD,      // struct cs_wire_thread, string name
-  CS_FILE_FUNCTION,    // struct cs_wire_function, 5 strings
-  CS_FILE_IMAGE,       // struct cs_wire_image, string path
-  CS_FILE_IL_MAP,      // struct cs_wire_il_map, ranges
-  CS_FILE_NODES = 9,   // u32 first, u32 count; count * struct cs_file_node
-  CS_FILE_SAMPLES,     // u32 count, u32 0; count * struct cs_rec_sample
-  CS_FILE_AGENT_END,   // struct cs_wire_end
-  CS_FILE_SYMBOLS,     // u32 count, u32 0; count * (u64 frame, string)
-  CS_FILE_PLACES,      // u32 count, u32 0; count * (u64 frame, u32 line, string file)
-  CS_FILE_LINES,       // struct cs_file_lines, string: modules without symbols
-  CS_FILE_END,         // struct cs_rec_totals: the recording is whole
-  CS_FILE_BUDGET,      // struct cs_wire_budget
-  CS_FILE_LABELS,      // u32 number of the first, u32 count; count * struct cs_label
-  CS_FILE_INLINES,     // struct cs_wire_inlines, nodes, mappings
-  CS_FILE_STOPS,       // struct cs_wire_stops
-  CS_FILE_TICKS,       // struct cs_wire_ticks
-  CS_FILE_ENGINE,      // struct cs_wire_engine, strings: why, unseen
-  CS_FILE_PUT_OFF,     // struct cs_wire_put_off
-  CS_FILE_EVENTS,      // struct cs_wire_events
-  CS_FILE_MODULE,      // struct cs_wire_module, strings: path, PDB
-  CS_FILE_IMAGES,      // u32 images, u32 of them without names; string: which, and why
-  CS_FILE_ASKS,        // struct cs_wire_asks
-  CS_FILE_ROOMS,       // struct cs_wire_rooms
-  CS_FILE_LOOKS,       // struct cs_wire_looks, string: why
-  CS_FILE_POOL,        // struct cs_wire_pool
-  CS_FILE_POOL_WAITS,  // u32 count, u32 0; count * struct cs_rec_pool_wait
-  CS_FILE_STATUS,      // struct cs_wire_status
+  CS_FILE_META = 1,      // struct cs_file_meta, strings: command line, version of clrsnap
+  CS_FILE_REASONS,       // u32 count, u32 index of the complete one; count * strings: token, text
+  CS_FILE_START,         // struct cs_wire_start, string runtime
+  CS_FILE_THREAD,        // struct cs_wire_thread, string name
+  CS_FILE_FUNCTION,      // struct cs_wire_function, 5 strings
+  CS_FILE_IMAGE,         // struct cs_wire_image, string path
+  CS_FILE_IL_MAP,        // struct cs_wire_il_map, ranges
+  CS_FILE_NODES = 9,     // u32 first, u32 count; count * struct cs_file_node
+  CS_FILE_SAMPLES,       // u32 count, u32 0; count * struct cs_rec_sample
+  CS_FILE_AGENT_END,     // struct cs_wire_end
+  CS_FILE_SYMBOLS,       // u32 count, u32 0; count * (u64 frame, string)
+  CS_FILE_PLACES,        // u32 count, u32 0; count * (u64 frame, u32 line, string file)
+  CS_FILE_LINES,         // struct cs_file_lines, string: modules without symbols
+  CS_FILE_END,           // struct cs_rec_totals: the recording is whole
+  CS_FILE_BUDGET,        // struct cs_wire_budget
+  CS_FILE_LABELS,        // u32 number of the first, u32 count; count * struct cs_label
+  CS_FILE_INLINES,       // struct cs_wire_inlines, nodes, mappings
+  CS_FILE_STOPS,         // struct cs_wire_stops
+  CS_FILE_TICKS,         // struct cs_wire_ticks
+  CS_FILE_ENGINE,        // struct cs_wire_engine, strings: why, unseen
+  CS_FILE_PUT_OFF,       // struct cs_wire_put_off
+  CS_FILE_EVENTS,        // struct cs_wire_events
+  CS_FILE_MODULE,        // struct cs_wire_module, strings: path, PDB
+  CS_FILE_IMAGES,        // u32 images, u32 of them without names; string: which, and why
+  CS_FILE_ASKS,          // struct cs_wire_asks
+  CS_FILE_SMALL_STACKS,  // struct cs_wire_small_stacks
+  CS_FILE_LOOKS,         // struct cs_wire_looks, string: why
+  CS_FILE_POOL,          // struct cs_wire_pool
+  CS_FILE_POOL_WAITS,    // u32 count, u32 0; count * struct cs_rec_pool_wait
+  CS_FILE_STATUS,        // struct cs_wire_status
 };
 
 // The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the
@@ -92,7 +92,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
                    sizeof(struct cs_wire_looks) == 56 && sizeof(struct cs_wire_asks) == 24 &&
-                   sizeof(struct cs_wire_rooms) == 8 && sizeof(struct cs_wire_pool) == 56 &&
+                   sizeof(struct cs_wire_small_stacks) == 8 && sizeof(struct cs_wire_pool) == 56 &&
                    sizeof(struct cs_wire_status) == 8,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&

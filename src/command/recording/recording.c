@@ -262,8 +262,8 @@ static bool add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
 }
 
 static bool add_again(struct cs_recording *rec, const struct cs_wire_record *r) {
-  struct cs_wire_again again;
-  if (!CS_DECODE(r, CS_WIRE_AGAIN, &again)) return false;
+  struct cs_wire_repeat again;
+  if (!CS_DECODE(r, CS_WIRE_REPEAT, &again)) return false;
   uint32_t thread = thread_index(rec, again.thread);
   struct cs_rec_sample sample = rec->threads[thread].wall;
   sample.time_ns = again.time_ns;
@@ -399,7 +399,7 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return add_inlines(rec, r);
     case CS_WIRE_SAMPLE:
       return add_sample(rec, r);
-    case CS_WIRE_AGAIN:
+    case CS_WIRE_REPEAT:
       return add_again(rec, r);
     case CS_WIRE_ENGINE:
       return add_engine(rec, r);
@@ -417,8 +417,8 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return CS_DECODE(r, CS_WIRE_PUT_OFF, &rec->put_off);
     case CS_WIRE_ASKS:
       return CS_DECODE(r, CS_WIRE_ASKS, &rec->asks);
-    case CS_WIRE_ROOMS:
-      return CS_DECODE(r, CS_WIRE_ROOMS, &rec->rooms);
+    case CS_WIRE_SMALL_STACKS:
+      return CS_DECODE(r, CS_WIRE_SMALL_STACKS, &rec->small_stacks);
     case CS_WIRE_STOPS:
       return CS_DECODE(r, CS_WIRE_STOPS, &rec->stops);
     case CS_WIRE_BUDGET:

@@ -157,17 +157,17 @@ struct cs_recording {
 
   struct cs_wire_start start;
   struct cs_wire_end end;
-  struct cs_wire_stops stops;             // zero: the runtime was not stopped
-  struct cs_wire_put_off put_off;         // zero: none was
-  struct cs_wire_ticks ticks;             // zero: none was skipped
-  struct cs_wire_looks looks;             // zero: mode async was not recorded
-  uint32_t looks_why;                     // string id
-  struct cs_wire_pool pool;               // zero: the thread pool was not read
-  struct cs_rec_pool_waits pool_waits;    // empty: it was not starved
-  struct cs_wire_asks asks;               // zero: all threads took their signals
-  struct cs_wire_rooms rooms;             // zero: all stacks have room for a signal
-  struct cs_wire_engine engine;           // zero: mode cpu was not recorded, or not reported yet
-  uint32_t engine_text[CS_ENGINE_TEXTS];  // string ids
+  struct cs_wire_stops stops;                // zero: the runtime was not stopped
+  struct cs_wire_put_off put_off;            // zero: none was
+  struct cs_wire_ticks ticks;                // zero: none was skipped
+  struct cs_wire_looks looks;                // zero: mode async was not recorded
+  uint32_t looks_why;                        // string id
+  struct cs_wire_pool pool;                  // zero: the thread pool was not read
+  struct cs_rec_pool_waits pool_waits;       // empty: it was not starved
+  struct cs_wire_asks asks;                  // zero: all threads took their signals
+  struct cs_wire_small_stacks small_stacks;  // zero: all stacks have room for a signal
+  struct cs_wire_engine engine;              // zero: mode cpu was not recorded, or not reported yet
+  uint32_t engine_text[CS_ENGINE_TEXTS];     // string ids
   struct cs_wire_events events[CS_WIRE_MODES];  // of the modes that the agent has reported
   struct cs_wire_budget budget;  // budget_ppm 0: there is none, or it was not reported yet
   char runtime[32];

@@ -75,7 +75,7 @@ struct cs_remote *cs_remote_open(int pid, struct cs_error *err) {
     return NULL;
   }
   remote->pid = pid;
-  cs_remote_set_patience(remote, 2000000000);
+  cs_remote_set_timeout(remote, 2000000000);
   remote->world.mem = (struct cs_mem){.read = read_remote, .pid = pid, .guard_works = true};
   cs_process_memory_init(&remote->process, pid);
   if (open_all(remote, err)) return remote;
@@ -85,7 +85,7 @@ struct cs_remote *cs_remote_open(int pid, struct cs_error *err) {
 
 void cs_remote_close(struct cs_remote *remote) {
   if (remote == NULL) return;
-  cs_remote_go(remote);
+  cs_remote_resume(remote);
   free(remote->areas);
   free(remote->late.tid);
   free(remote->late.signal);

@@ -10,7 +10,7 @@
 //     cs_remote_thread(remote, tid, &thread, &err);
 //     cs_remote_walk_begin(remote, &thread, &walk);
 //     while (cs_walk_next(&walk, &frame)) ...
-//   cs_remote_go(remote);                  // the threads run again
+//   cs_remote_resume(remote);                  // the threads run again
 //   ...
 //   cs_remote_stop(remote, &err);          // forgets all memory that was read before
 #ifndef CS_REMOTE_REMOTE_H
@@ -62,14 +62,14 @@ void cs_remote_refresh_images(struct cs_remote *remote);
 // was read before. False: none is stopped, and *err says why.
 bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
 // Detaches from them: they run again, and signals that arrived meanwhile are delivered.
-void cs_remote_go(struct cs_remote *remote);
+void cs_remote_resume(struct cs_remote *remote);
 // Raises this process's priority, if that is permitted, so that the other process does not stand
 // still for longer than necessary; and restores it.
-void cs_remote_hurry(void);
-void cs_remote_take_it_easy(void);
+void cs_remote_raise_priority(void);
+void cs_remote_restore_priority(void);
 // For how long cs_remote_stop waits for a thread that the kernel keeps in a system call; 2 s at
 // first. All others stand still meanwhile.
-void cs_remote_set_patience(struct cs_remote *remote, uint64_t ns);
+void cs_remote_set_timeout(struct cs_remote *remote, uint64_t ns);
 // After a failed stop, for a caller that goes on: threads that did not stop in time do so later,
 // and would stand still from then on. Waits for each of them, and lets it run.
 void cs_remote_release_late(struct cs_remote *remote);

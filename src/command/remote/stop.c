@@ -65,7 +65,7 @@ static bool has_ended(int pid, int tid) {
   if (file == NULL) return true;
   const char *name_end = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
   (void)fclose(file);
-  return name_end == NULL || cs_begins(name_end, ") Z") || cs_begins(name_end, ") X");
+  return name_end == NULL || cs_has_prefix(name_end, ") Z") || cs_has_prefix(name_end, ") X");
 }
 
 // Whether we have asked this thread to stop before, and did not wait long enough.
@@ -145,19 +145,19 @@ bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err) {
         cs_error_set(err, "process %d starts threads faster than they can be stopped", remote->pid);
   if (ok && remote->stopped.count == 0)
     ok = cs_error_set(err, "process %d has no thread left", remote->pid);
-  if (!ok) cs_remote_go(remote);
+  if (!ok) cs_remote_resume(remote);
   cs_remote_invalidate(remote);
   return ok;
 }
 
-void cs_remote_go(struct cs_remote *remote) {
+void cs_remote_resume(struct cs_remote *remote) {
   struct cs_stopped *stopped = &remote->stopped;
   for (unsigned i = 0; i < stopped->count; i++)
     (void)ptrace(PTRACE_DETACH, stopped->tid[i], NULL, (void *)(intptr_t)stopped->signal[i]);
   stopped->count = 0;
 }
 
-void cs_remote_set_patience(struct cs_remote *remote, uint64_t ns) {
+void cs_remote_set_timeout(struct cs_remote *remote, uint64_t ns) {
   remote->patience_ns = ns;
 }
 
@@ -185,13 +185,13 @@ unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids) {
 // On a busy machine this command would wait for a processor while the process stands still. Nice
 // values only count within a session (the scheduler's autogroups), so the real-time policy matters
 // more. Without the right to either, the process stands still for longer.
-void cs_remote_hurry(void) {
+void cs_remote_raise_priority(void) {
   const struct sched_param param = {.sched_priority = 1};
   (void)setpriority(PRIO_PROCESS, 0, -20);
   (void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
 }
 
-void cs_remote_take_it_easy(void) {
+void cs_remote_restore_priority(void) {
   const struct sched_param param = {.sched_priority = 0};
   (void)sched_setscheduler(0, SCHED_OTHER, &param);
   (void)setpriority(PRIO_PROCESS, 0, 0);

@@ -141,7 +141,7 @@ static unsigned numbers_of(int pid, int tid, int *last) {
   FILE *file = fopen(path, "re");
   if (file == NULL) return 0;
   while (fgets(line, sizeof line, file) != NULL) {
-    if (!cs_begins(line, "NSpid:")) continue;
+    if (!cs_has_prefix(line, "NSpid:")) continue;
     for (char *at = line + 6, *end; (at = strchr(at, '\t')) != NULL; at = end, count++) {
       long number = strtol(at, &end, 10);
       if (end == at) break;

@@ -4,8 +4,8 @@
 #include "session/view.h"
 #include "util/say.h"
 
-bool cs_fits(const char *path, const struct cs_profile_set *set, enum cs_expansion expansion,
-             uint64_t recording_bytes) {
+bool cs_output_is_bounded(const char *path, const struct cs_profile_set *set,
+                          enum cs_expansion expansion, uint64_t recording_bytes) {
   uint64_t limit = cs_expansion_limit(recording_bytes);
   size_t i = 0;
   while (i < set->count && !cs_expands_beyond(&set->profiles[i], expansion, limit)) i++;

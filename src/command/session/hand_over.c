@@ -33,15 +33,15 @@ static bool number_of(const char *status, const char *name, unsigned *out) {
   return line != NULL && sscanf(line + strlen(name), "%*u %*u %*u %u", out) == 1;
 }
 
-static bool user_of(pid_t pid, struct cs_give *give) {
+static bool user_of(pid_t pid, struct cs_copy_request *request) {
   size_t size = 0;
   unsigned uid = 0, gid = 0;
   char *status = cs_proc_read(pid, "status", &size);
   bool known =
       status != NULL && number_of(status, "\nUid:", &uid) && number_of(status, "\nGid:", &gid);
   free(status);
-  give->uid = uid;
-  give->gid = gid;
+  request->uid = uid;
+  request->gid = gid;
   return known;
 }
 
@@ -49,13 +49,13 @@ static bool wanted(void *session) {
   return !cs_session_is_interrupted(session);
 }
 
-static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out,
-                 struct cs_error *err) {
+static bool make_copies(struct cs_copy_request *g, pid_t pid, char **temp, struct cs_copies *out,
+                        struct cs_error *err) {
   uint64_t hash;
   unsigned long long started = 0;
   struct cs_error why = {""};
   size_t count = 0;
-  if (!cs_give_has_room(g, err)) return false;
+  if (!cs_copies_check_limit(g, err)) return false;
   *temp = cs_diag_folder(pid);
   if (!user_of(pid, g) || !cs_proc_start_time(pid, &started))
     return cs_error_set(err, "process %d has ended", (int)pid);
@@ -67,7 +67,7 @@ static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out
   g->folders[count++] = "/var/tmp";
   g->folders[count] = "/dev/shm";
   struct cs_target *target = cs_target_of(pid);
-  bool good = cs_give(target, g, out, &why);
+  bool good = cs_copies_make(target, g, out, &why);
   cs_target_free(target);
   if (!good && cs_proc_has_ended(pid)) return cs_error_set(err, "process %d has ended", (int)pid);
   return good || cs_error_set(err,
@@ -76,33 +76,33 @@ static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out
                               (int)pid, g->files[0], why.text);
 }
 
-static char *path_in(const struct cs_given *given, const char *name, const char *file) {
+static char *path_in(const struct cs_copies *copies, const char *name, const char *file) {
   char *path = NULL;
   if (file == NULL) return NULL;
-  if (given->folder == NULL) return strdup(file);
-  return asprintf(&path, "%s/%s/%s", given->folder, name, cs_file_of(file)) < 0 ? NULL : path;
+  if (copies->folder == NULL) return strdup(file);
+  return asprintf(&path, "%s/%s/%s", copies->folder, name, cs_file_of(file)) < 0 ? NULL : path;
 }
 
 bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_session *session,
                   struct cs_handed *out, struct cs_error *err) {
   char *temp = NULL;
-  struct cs_give g = {
+  struct cs_copy_request g = {
       .files = {agent, hook}, .wanted = session != NULL ? wanted : NULL, .context = session};
   *out = (struct cs_handed){0};
-  bool good = give(&g, pid, &temp, &out->given, err);
+  bool good = make_copies(&g, pid, &temp, &out->copies, err);
   if (good) {
-    out->agent = path_in(&out->given, g.name, agent);
-    out->hook = path_in(&out->given, g.name, hook);
+    out->agent = path_in(&out->copies, g.name, agent);
+    out->hook = path_in(&out->copies, g.name, hook);
     if (out->agent == NULL || (hook != NULL && out->hook == NULL))
       good = cs_error_set(err, "out of memory");
   }
   free(temp);
-  if (!good) cs_take_back(&out->given);
+  if (!good) cs_copies_remove(&out->copies);
   return good;
 }
 
 void cs_handed_free(struct cs_handed *handed) {
-  cs_take_back(&handed->given);
+  cs_copies_remove(&handed->copies);
   free(handed->agent);
   free(handed->hook);
   *handed = (struct cs_handed){0};
@@ -110,10 +110,10 @@ void cs_handed_free(struct cs_handed *handed) {
 
 bool cs_hand_over_check(pid_t pid, const char *agent, char **folder, struct cs_error *err) {
   char *temp = NULL;
-  struct cs_given given = {0};
-  struct cs_give g = {.files = {agent}, .only_look = true};
-  bool good = give(&g, pid, &temp, &given, err);
-  *folder = good && given.folder != NULL ? strdup(given.folder) : NULL;
+  struct cs_copies copies = {0};
+  struct cs_copy_request g = {.files = {agent}, .only_look = true};
+  bool good = make_copies(&g, pid, &temp, &copies, err);
+  *folder = good && copies.folder != NULL ? strdup(copies.folder) : NULL;
   free(temp);
   return good;
 }

@@ -3,13 +3,13 @@
 #ifndef CS_SESSION_HAND_OVER_H
 #define CS_SESSION_HAND_OVER_H
 
-#include "process/give.h"
+#include "process/copies.h"
 #include "session/session.h"
 
 struct cs_handed {
   char *agent;  // both as the process calls them
   char *hook;   // NULL: none
-  struct cs_given given;
+  struct cs_copies copies;
 };
 
 // If the process sees our files and its user may read them, their paths. Otherwise copies in its

@@ -321,7 +321,7 @@ void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask) {
   end(l);
   struct cs_remote *remote = cs_remote_open(pid, &err);
   if (remote != NULL) {
-    cs_remote_set_patience(remote, STOP_PATIENCE_NS);
+    cs_remote_set_timeout(remote, STOP_PATIENCE_NS);
     look_on(l, remote);
     cs_remote_close(remote);
     return;

@@ -160,19 +160,21 @@ static void print_asks(const struct cs_facts *f, FILE *out) {
 }
 
 // Threads that a signal would kill. In mode wall they are sampled while they sleep.
-static void print_rooms(const struct cs_facts *f, FILE *out) {
-  if (f->rooms.small > 0)
+static void print_small_stacks(const struct cs_facts *f, FILE *out) {
+  if (f->small_stacks.small > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " %s not sampled while running: a stack below 64 KiB may have no room for a "
                     "signal\n",
-             (uint64_t)f->rooms.small, cs_plural(f->rooms.small, "thread was", "threads were"));
-  if (f->rooms.unknown > 0)
+             (uint64_t)f->small_stacks.small,
+             cs_plural(f->small_stacks.small, "thread was", "threads were"));
+  if (f->small_stacks.unknown > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " native %s not sampled: the C library does not know the size of the stack, "
                     "and a small one has no room for a signal\n",
-             (uint64_t)f->rooms.unknown, cs_plural(f->rooms.unknown, "thread was", "threads were"));
+             (uint64_t)f->small_stacks.unknown,
+             cs_plural(f->small_stacks.unknown, "thread was", "threads were"));
 }
 
 // Only for signal stacks, after an attach (docs/signal-safety.md).
@@ -215,7 +217,7 @@ static void print_put_off(const struct cs_facts *f, FILE *out) {
   if (put_off->events > 0) {
     cs_print(out, PREFIX "%" PRIu64 " %s no stack: walks for so many took a tenth of the time of ",
              put_off->events, cs_plural(put_off->events, "event has", "events have"));
-    print_whose(f->bare_thread, out);
+    print_whose(f->stackless_thread, out);
     cs_print(out, "\n");
   }
 }
@@ -407,13 +409,13 @@ static void print_period(const struct cs_facts *f, FILE *out) {
 #define LEAST_CPU_NS 20000000u
 static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
-  if (e->had == CS_WIRE_ENGINE_AUTO) return;
-  cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->had));
+  if (e->used == CS_WIRE_ENGINE_AUTO) return;
+  cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->used));
   if (f->event != 0)
     print_period(f, out);
   else if (e->cpu_ns > 0)
-    cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)", cs_rate_had(f),
-             f->hz, (double)e->cpu_ns / 1e9);
+    cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
+             cs_rate_reached(f), f->hz, (double)e->cpu_ns / 1e9);
   cs_print(out, "\n");
   bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
   double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
@@ -471,7 +473,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_pool(&set->profiles[i].facts, out);
   print_asks(f, out);
-  print_rooms(f, out);
+  print_small_stacks(f, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);
 }

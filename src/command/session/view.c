@@ -27,11 +27,11 @@ bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *
   view->format = cs_format_by_name(arg);
   if (view->format != NULL) return true;
   char *names = cs_format_names();
-  struct cs_near_word near = {.word = arg};
-  cs_format_near(&near);
+  struct cs_spelling near = {.word = arg};
+  cs_format_suggest(&near);
   (void)cs_error_set(err, "--format takes one of %s, not '%s'", names != NULL ? names : "", arg);
   free(names);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&near, "", err);
 }
 
 static bool is_stdout(const char *path) {
@@ -45,12 +45,12 @@ static const struct cs_format *format_of(const char *path) {
 
 static bool refuse_name(const char *path, struct cs_error *err) {
   char *suffixes = cs_format_suffixes();
-  struct cs_near_word near = {0};
-  cs_format_near_path(path, &near);
+  struct cs_spelling near = {0};
+  cs_format_suggest_suffix(path, &near);
   (void)cs_error_set(err, "a format is chosen by %s, or by --format: '%s' has none of these",
                      suffixes != NULL ? suffixes : "the suffix", path);
   free(suffixes);
-  return cs_near_suggest(&near, "", err);
+  return cs_spelling_suggest(&near, "", err);
 }
 
 static bool settle_formats(struct cs_view *view, struct cs_error *err) {
@@ -72,7 +72,7 @@ bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err
         err, "--format applies to one --output; several are told apart by their suffixes");
   if (view->by_trace && view->by_route)
     return cs_error_set(err, "--by-trace and --by-route cannot be combined");
-  if (view->count == 0 && (view->wish.url == NULL || view->format != NULL)) {
+  if (view->count == 0 && (view->push_options.url == NULL || view->format != NULL)) {
     const struct cs_format *format =
         view->format != NULL ? view->format : cs_format_by_name("html");
     if (asprintf(&view->name, "%s%s", stem, format->suffixes[0]) < 0) {
@@ -142,8 +142,8 @@ bool cs_view_open(struct cs_view *view, struct cs_error *err) {
     if (!opened) return false;
   }
   if (!cs_symbol_sources_open(&view->sources, err)) return false;
-  if (view->wish.url == NULL) return true;
-  view->push = cs_push_open(&view->wish, err);
+  if (view->push_options.url == NULL) return true;
+  view->push = cs_push_open(&view->push_options, err);
   return view->push != NULL;
 }
 
@@ -161,7 +161,7 @@ static bool write_output(struct cs_view_output *o, const struct cs_profile_set *
                          uint64_t recording_bytes) {
   struct content content = {set, o->format};
   struct cs_error err;
-  if (!cs_fits(o->path, set, o->format->expansion, recording_bytes)) return false;
+  if (!cs_output_is_bounded(o->path, set, o->format->expansion, recording_bytes)) return false;
   if (!cs_output_commit(&o->file, write_content, &content, &err)) {
     cs_say("%s", err.text);
     return false;

@@ -30,7 +30,7 @@ struct cs_view {
   uint32_t top;                      // 0: no table
   const char *search;                // NULL: nothing is searched for
   char *name;                        // the output's default name
-  struct cs_push_wish wish;
+  struct cs_push_options push_options;
   struct cs_push *push;  // open, if there is somewhere to push to
   bool in_windows;       // the push gets windows during the recording, not the whole
 };
@@ -66,7 +66,7 @@ void cs_view_close(struct cs_view *view);  // removes what was not written
 
 // Returns whether an output's size is within a bounded multiple of the recordings' size. If not,
 // says that `path` is not written (fits.c).
-bool cs_fits(const char *path, const struct cs_profile_set *set, enum cs_expansion expansion,
-             uint64_t recording_bytes);
+bool cs_output_is_bounded(const char *path, const struct cs_profile_set *set,
+                          enum cs_expansion expansion, uint64_t recording_bytes);
 
 #endif

@@ -204,7 +204,7 @@ static void name_all(struct cs_outside *outside, struct cs_heap_modules *modules
   for (uint32_t t = 0; t < outside->count; t++) {
     struct cs_outside_thread *thread = &outside->threads[t];
     // The process runs again, so names may take priority over others for a moment only.
-    if (cs_clock_now_ns() - begin > HURRY_NS) cs_remote_take_it_easy();
+    if (cs_clock_now_ns() - begin > HURRY_NS) cs_remote_restore_priority();
     for (uint32_t i = 0; i < thread->count; i++) {
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
@@ -229,7 +229,7 @@ static bool stop_and_walk(struct cs_outside *outside, struct cs_remote *remote,
     struct cs_outside_names *names =
         cs_outside_names_new(modules, outside->target, options->raw_names);
     walk_all(outside, remote, names, heap, locks, options->native);
-    cs_remote_go(remote);
+    cs_remote_resume(remote);
     outside->stopped_ns = cs_clock_now_ns() - begin;
     cs_remote_invalidate(remote);
     name_all(outside, modules, names, options->raw_names);
@@ -245,7 +245,7 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
   struct cs_heap *heap = cs_outside_pool_open(modules, &outside->pool);
   bool ok = stop_and_walk(outside, remote, modules, heap, options, err);
   if (ok && cs_outside_pool_may_starve(outside)) {
-    cs_remote_hurry();
+    cs_remote_raise_priority();
     cs_outside_pool_confirm(remote, heap, outside);
   }
   cs_heap_free(heap);
@@ -255,7 +255,7 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
 
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
                                    struct cs_error *err) {
-  cs_remote_hurry();
+  cs_remote_raise_priority();
   struct cs_remote *remote = cs_remote_open(pid, err);
   if (remote == NULL) return NULL;
   struct cs_outside *outside = cs_allocate(sizeof *outside);

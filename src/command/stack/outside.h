@@ -148,7 +148,7 @@ struct cs_outside_options {
 };
 
 static inline bool cs_outside_is_waiting(const struct cs_outside_thread *thread) {
-  return cs_begins(thread->state, "waiting");
+  return cs_has_prefix(thread->state, "waiting");
 }
 
 // ---- Collections (outside_gc.c) ----

@@ -281,7 +281,7 @@ static bool is_innermost(const struct cs_outside_thread *thread, bool *writes) {
   for (uint32_t i = 0; i < thread->count; i++) {
     const struct cs_outside_frame *f = &thread->frames[i];
     if (!cs_outside_is_named(f)) continue;
-    if (!cs_begins(f->name, prefix)) return f->sp >= thread->lock.place;
+    if (!cs_has_prefix(f->name, prefix)) return f->sp >= thread->lock.place;
     if (strstr(f->name, "WriteLock") != NULL || strstr(f->name, "UpgradeableReadLock") != NULL)
       *writes = true;
   }

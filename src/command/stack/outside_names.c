@@ -115,7 +115,7 @@ static char *dynamic_name(const struct cs_world *world, uint64_t function) {
   }
   text[len] = '\0';
   if (len == 0) return copy("[dynamic method]");
-  bool is_stub = cs_begins(text, "IL_STUB");
+  bool is_stub = cs_has_prefix(text, "IL_STUB");
   (void)snprintf(name, sizeof name, is_stub ? "[IL stub] %s" : "[dynamic] %s", text);
   return copy(name);
 }
@@ -278,7 +278,7 @@ const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t coun
   struct cs_wait_search search = {0};
   for (uint32_t i = 0; i < count && !search.over; i++) {
     if (!cs_outside_is_named(&frames[i])) continue;
-    cs_wait_look(&search, frames[i].name, strlen(frames[i].name));
+    cs_wait_search_add(&search, frames[i].name, strlen(frames[i].name));
   }
   return search.found != NULL ? search.found->what : NULL;
 }

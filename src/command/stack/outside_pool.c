@@ -50,7 +50,7 @@ static bool is_managed(const struct cs_outside_frame *f) {
 static bool is_user_code(const struct cs_outside_frame *f) {
   if (!is_managed(f) || f->token == 0 || f->module == NULL) return false;
   const char *file = cs_file_of(f->module);
-  return !cs_begins(file, "System.") && !cs_begins(file, "Microsoft.");
+  return !cs_has_prefix(file, "System.") && !cs_has_prefix(file, "Microsoft.");
 }
 
 const char *cs_outside_short_name(const char *name) {
@@ -69,7 +69,7 @@ static void find_place(const struct cs_outside_thread *t, uint32_t end,
   if (at == end)
     for (at = 0; at < end; at++)
       if (is_managed(&t->frames[at]) && t->frames[at].token != 0 &&
-          !cs_begins(t->frames[at].name, "System.Threading."))
+          !cs_has_prefix(t->frames[at].name, "System.Threading."))
         break;
   if (at < end) wait->at = &t->frames[at];
   for (; at > 0 && wait->in == NULL; at--)
@@ -109,9 +109,9 @@ static bool is_worker(const struct cs_outside_thread *t, uint32_t *dispatch) {
   for (uint32_t i = 0; i < t->count; i++) {
     if (!is_managed(&t->frames[i])) continue;
     if (*dispatch == t->count &&
-        cs_begins(t->frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
+        cs_has_prefix(t->frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
       *dispatch = i;
-    if (cs_begins(t->frames[i].name, "System.Threading.PortableThreadPool.WorkerThread."))
+    if (cs_has_prefix(t->frames[i].name, "System.Threading.PortableThreadPool.WorkerThread."))
       return true;
   }
   return false;
@@ -170,7 +170,7 @@ void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
   if (!cs_remote_stop(remote, &err)) return;
   cs_outside_pool_read(remote, heap, &later);
   bool blocked = are_blocked(remote, outside);
-  cs_remote_go(remote);
+  cs_remote_resume(remote);
   pool->looked_again_ns = stop - begin;
   outside->stopped_ns += cs_clock_now_ns() - stop;
   pool->starved = blocked && cs_pool_is_late(&pool->now, &later);

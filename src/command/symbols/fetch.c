@@ -160,7 +160,7 @@ static size_t take(char *data, size_t one, size_t count, void *context) {
 
 static void prepare(const struct cs_fetcher *f, struct transfer *t, const char *url) {
   CURL *curl = f->curl;
-  bool secure = cs_begins(url, "https:");
+  bool secure = cs_has_prefix(url, "https:");
   cs_curl.easy_reset(curl);  // keeps the connection
   (void)cs_curl.easy_setopt(curl, CURLOPT_URL, url);
   (void)cs_curl.easy_setopt(curl, CURLOPT_USERAGENT, "clrsnap/" CLRSNAP_VERSION);

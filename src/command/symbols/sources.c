@@ -15,7 +15,7 @@
 #define DEBUGINFOD "debuginfod"
 
 static bool is_url(const char *text) {
-  return cs_begins(text, "http://") || cs_begins(text, "https://");
+  return cs_has_prefix(text, "http://") || cs_has_prefix(text, "https://");
 }
 
 // Takes ownership of `path`. NULL: there is no such folder.
@@ -64,7 +64,7 @@ bool cs_symbol_sources_add(struct cs_symbol_sources *s, const char *value, struc
   if (strcmp(value, "microsoft") == 0)
     return add_server(s, CS_SYMBOLS_SYMSTORE, MICROSOFT, strlen(MICROSOFT), err);
   if (is_url(value)) return add_server(s, CS_SYMBOLS_SYMSTORE, value, strlen(value), err);
-  if (cs_begins(value, prefix) && is_url(value + strlen(prefix)))
+  if (cs_has_prefix(value, prefix) && is_url(value + strlen(prefix)))
     return add_server(s, CS_SYMBOLS_DEBUGINFOD, value + strlen(prefix),
                       strlen(value + strlen(prefix)), err);
   char *path = realpath(value, NULL);

@@ -41,7 +41,7 @@ bool cs_symbol_sources_open(struct cs_symbol_sources *sources, struct cs_error *
 static inline bool cs_symbol_sources_any(const struct cs_symbol_sources *sources) {
   return sources->folder_count + sources->server_count > 0;
 }
-// Returns the places for cs_elfsyms_look_in. `fetch`: whether servers may be asked.
+// Returns the places for cs_elfsyms_set_places. `fetch`: whether servers may be asked.
 struct cs_elf_places cs_symbol_sources_places(struct cs_symbol_sources *sources, bool fetch);
 // Says of which libraries no server has symbols, once.
 void cs_symbol_sources_report(struct cs_symbol_sources *sources);

@@ -65,7 +65,7 @@ void cs_json_bytes(struct cs_json_writer *j, const char *key, const char *data, 
   for (size_t i = 0; i < len;) {
     i += cs_utf8_next(data + i, len - i, &c, NULL);
     bool literal = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' &&
-                   (c > 0xFFFF || !cs_is_harmful(c));
+                   (c > 0xFFFF || !cs_is_unprintable(c));
     if (literal) {
       put_utf8(j->out, c);
     } else {

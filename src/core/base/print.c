@@ -30,7 +30,7 @@ size_t cs_utf8_next(const char *data, size_t len, uint32_t *character, bool *val
   return bytes;
 }
 
-bool cs_is_harmful(uint32_t c) {
+bool cs_is_unprintable(uint32_t c) {
   static const struct {
     uint32_t first, last;
   } ranges[] = {
@@ -51,9 +51,9 @@ size_t cs_escape_next(const char *data, size_t len, char shown[CS_ESCAPE_MOST]) 
   size_t taken = cs_utf8_next(data, len, &c, &valid);
   if (!valid || c < 0x80) {
     unsigned byte = (unsigned char)data[0];
-    bool plain = valid && !cs_is_harmful(c);
+    bool plain = valid && !cs_is_unprintable(c);
     (void)snprintf(shown, CS_ESCAPE_MOST, plain ? "%c" : "\\x%02x", byte);
-  } else if (cs_is_harmful(c)) {
+  } else if (cs_is_unprintable(c)) {
     (void)snprintf(shown, CS_ESCAPE_MOST, c > 0xFFFF ? "\\U%08x" : "\\u%04x", (unsigned)c);
   } else {
     memcpy(shown, data, taken);

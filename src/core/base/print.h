@@ -21,7 +21,7 @@ size_t cs_utf8_next(const char *data, size_t len, uint32_t *character, bool *val
 
 // Returns whether a character is a control character (C0, DEL, C1), a line or paragraph separator,
 // changes the direction of text, or is invisible.
-bool cs_is_harmful(uint32_t character);
+bool cs_is_unprintable(uint32_t character);
 
 enum { CS_ESCAPE_MOST = 12 };  // the longest escape in bytes, with the NUL
 // Writes the printable form of the next character to `shown`: itself, \x1b for a byte, \u202e for a

@@ -18,13 +18,13 @@ enum {  // DW_OP_*
 };
 
 // Consumes `op` if it comes next.
-static inline bool cs_op_takes(struct cs_cursor *c, uint8_t op) {
+static inline bool cs_op_accept(struct cs_cursor *c, uint8_t op) {
   if (cs_cursor_left(c) == 0 || *c->at != op) return false;
   c->at++;
   return true;
 }
 
-static inline bool cs_op_is_whole(const struct cs_cursor *c) {
+static inline bool cs_op_at_end(const struct cs_cursor *c) {
   return !c->bad && cs_cursor_left(c) == 0;
 }
 

@@ -96,7 +96,7 @@ static HRESULT thread_created(ICorProfilerCallback11 *self, ThreadID id) {
 static HRESULT thread_assigned(ICorProfilerCallback11 *self, ThreadID id, DWORD tid) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ThreadAssignedToOSThread);
   clrsnap_thread_assigned(id, tid);
-  cs_guest_look(guest_of(self), false);
+  cs_guest_verify_layout(guest_of(self), false);
   return wants(self, COR_PRF_MONITOR_THREADS)
              ? theirs->lpVtbl->ThreadAssignedToOSThread(theirs, id, tid)
              : S_OK;
@@ -133,7 +133,7 @@ static HRESULT module_load_finished(ICorProfilerCallback11 *self, ModuleID id, H
   HRESULT hr = S_OK;
   if (wants(self, COR_PRF_MONITOR_MODULE_LOADS))
     hr = theirs->lpVtbl->ModuleLoadFinished(theirs, id, status);
-  cs_guest_look(guest_of(self), true);
+  cs_guest_verify_layout(guest_of(self), true);
   return hr;
 }
 

@@ -61,7 +61,7 @@ void cs_guest_end(struct cs_guest *guest);
 // In callbacks that may provide something new to verify the runtime's layout with: verifies it, if
 // that has not been done. If the unwind tables are not ready, `wait` waits for them; without it the
 // call does nothing.
-void cs_guest_look(struct cs_guest *guest, bool wait);
+void cs_guest_verify_layout(struct cs_guest *guest, bool wait);
 // On an attach, for the threads that exist already: before the first ThreadCreated, and in
 // ProfilerAttachComplete.
 void cs_guest_attaches(struct cs_guest *guest);

@@ -26,7 +26,7 @@ static void *settle(void *unused) {
   HRESULT hr = cs_library_prepare(&err);
   if (FAILED(hr)) cs_log_important("no stack can be walked: %s", err.text);
   for (int i = 0; i < LOOKS && SUCCEEDED(hr) && !cs_library_is_settled(); i++) {
-    if (cs_load_acquire(&has_code)) (void)cs_library_look();
+    if (cs_load_acquire(&has_code)) (void)cs_library_retry_checks();
     (void)usleep(LOOK_US);
   }
   return NULL;
@@ -72,7 +72,7 @@ void cs_guest_attached(struct cs_guest *guest) {
   if (!guest->walks) return;
   cs_library_adopt_threads();
   cs_library_equip_soon(true);
-  cs_guest_look(guest, true);
+  cs_guest_verify_layout(guest, true);
 }
 
 // Waits for walks under way. The runtime has already waited for the guest's callbacks, so only a
@@ -83,9 +83,9 @@ void cs_guest_end(struct cs_guest *guest) {
   guest->client = NULL;
 }
 
-void cs_guest_look(struct cs_guest *guest, bool wait) {
+void cs_guest_verify_layout(struct cs_guest *guest, bool wait) {
   if (!cs_load_acquire(&guest->walks) || (!wait && !cs_library_is_prepared())) return;
-  (void)cs_library_look();
+  (void)cs_library_retry_checks();
   if (wait) cs_store_release(&has_code, true);
   cs_library_refresh_after_handlers();
 }

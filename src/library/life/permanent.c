@@ -46,7 +46,7 @@ static bool read_pages(const struct cs_mem *mem, uint64_t addr, void *dst, size_
 
 static bool add_mapping(const struct cs_mapping *mapping, void *arg) {
   struct reading *r = arg;
-  if (mapping->executable && !cs_begins(mapping->path, "[v"))
+  if (mapping->executable && !cs_has_prefix(mapping->path, "[v"))
     cs_permanent_add(&r->world, mapping->begin, mapping->end, r->list);
   return true;
 }

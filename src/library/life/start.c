@@ -290,7 +290,7 @@ bool cs_library_is_settled(void) {
          (state == S_OK && cs_load_acquire(&code_check) == CHECK_PASSED && cs_function_checked());
 }
 
-bool cs_library_look(void) {
+bool cs_library_retry_checks(void) {
   struct cs_error err;
   if (cs_library_is_settled() || !cs_library_enter()) return true;
   if (cs_library_ready(&err) == S_OK) (void)cs_function_check();

@@ -31,7 +31,7 @@ HRESULT cs_library_ready(struct cs_error *err);
 HRESULT cs_library_state(void);
 // Tries once more what is not checked yet: cs_library_ready, and cs_function_check. Calls the CLR.
 // True, as for cs_library_is_settled: no further try is of use.
-bool cs_library_look(void);
+bool cs_library_retry_checks(void);
 bool cs_library_is_settled(void);
 
 // Registers the threads that exist already (EnumThreads): after an attach, from

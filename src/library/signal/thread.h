@@ -51,7 +51,7 @@ enum {
 };
 
 // Whether a thread's own stack has room for a signal (docs/signal-safety.md, "Small stacks").
-enum cs_room {
+enum cs_stack_room {
   CS_ROOM_UNKNOWN,
   CS_ROOM_ENOUGH,  // for a native thread; a managed one's is seen from its `stack`
   CS_ROOM_SMALL,
@@ -103,7 +103,7 @@ struct cs_thread {
   uint32_t index;         // its place in the registry
   uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet
   uint32_t walkers;         // how often it is pinned: ThreadDestroyed waits for 0 (contract: C18)
-  uint32_t room;            // enum cs_room, of a native thread: threads/native_stack.c
+  uint32_t room;            // enum cs_stack_room, of a native thread: threads/native_stack.c
   uint32_t ending;          // 1: ThreadDestroyed has begun, and the runtime's Thread goes with it
   struct cs_altstack altstack;
   void *agent;                  // the agent's own data for this thread

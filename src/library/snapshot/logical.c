@@ -134,7 +134,7 @@ static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logic
   return record->function_id != 0 && view->unresolved == NULL;
 }
 
-bool cs_logical_judge(struct cs_logical *view, struct cs_logical_frame *frame) {
+bool cs_logical_classify(struct cs_logical *view, struct cs_logical_frame *frame) {
   const struct cs_capture *capture = view->capture;
   while (view->next < capture->count && view->unresolved == NULL) {
     uint32_t i = view->next++;

@@ -22,18 +22,18 @@ struct cs_logical {
   const struct cs_record *unresolved;  // not NULL: the view ended early, because of this frame
 };
 void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture);
-bool cs_logical_judge(struct cs_logical *view, struct cs_logical_frame *frame);
+bool cs_logical_classify(struct cs_logical *view, struct cs_logical_frame *frame);
 
 // The next frame that is reported. Most are of jitted methods with nothing special about them, for
-// which cs_logical_judge comes to the same.
+// which cs_logical_classify comes to the same.
 static inline bool cs_logical_next(struct cs_logical *view, struct cs_logical_frame *frame) {
   const struct cs_capture *capture = view->capture;
   if (view->next >= capture->count || view->unresolved != NULL || capture->unwound_hi != 0)
-    return cs_logical_judge(view, frame);
+    return cs_logical_classify(view, frame);
   const struct cs_record *record = &capture->records[view->next];
   if (record->kind != CS_CODE_JIT || record->function_id == 0 || !record->resolved ||
       record->funclet || record->dynamic || record->eh != CS_EH_NONE)
-    return cs_logical_judge(view, frame);
+    return cs_logical_classify(view, frame);
   view->next++;
   view->in_run = view->in_dispatch = false;
   view->managed_seen = true;

@@ -21,8 +21,8 @@ static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {
 }
 // Has the thread's own stack, which the signal comes to, room for it? A native thread's must be
 // known to have; a managed one's, which the runtime itself signals, must not be known to have none.
-static inline enum cs_room cs_thread_room(const struct cs_thread *thread) {
-  if (thread->clr_thread == 0) return (enum cs_room)cs_load_acquire(&thread->room);
+static inline enum cs_stack_room cs_thread_room(const struct cs_thread *thread) {
+  if (thread->clr_thread == 0) return (enum cs_stack_room)cs_load_acquire(&thread->room);
   uint64_t hi = cs_load_acquire(&thread->stack.hi);
   return hi == 0 || hi - thread->stack.lo >= CS_LEAST_STACK ? CS_ROOM_ENOUGH : CS_ROOM_SMALL;
 }

@@ -121,8 +121,8 @@ static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *e
   FILE *file = fopen(path, "re");
   if (file == NULL) return CS_ASK_GONE;
   while (fgets(line, sizeof line, file) != NULL) {
-    if (cs_begins(line, "State:\t")) state = line[7];
-    if (cs_begins(line, "SigBlk:\t")) blocked = strtoull(line + 8, NULL, 16);
+    if (cs_has_prefix(line, "State:\t")) state = line[7];
+    if (cs_has_prefix(line, "SigBlk:\t")) blocked = strtoull(line + 8, NULL, 16);
   }
   (void)fclose(file);
   if (blocked >> (cs_threads.signal_number - 1) & 1)

@@ -62,7 +62,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool has_prefix(const char *name, const char *const *prefixes, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (cs_begins(name, prefixes[i])) return true;
+    if (cs_has_prefix(name, prefixes[i])) return true;
   return false;
 }
 

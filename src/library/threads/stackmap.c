@@ -37,7 +37,7 @@ bool cs_stack_of_self(struct cs_stack *stack) {
 static bool read_line(char *at, struct cs_stack *stack) {
   uint64_t lo = strtoull(at, &at, 16);
   uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
-  if (!cs_begins(at, " rw")) return false;
+  if (!cs_has_prefix(at, " rw")) return false;
   bool is_main = strstr(at, "[stack]") != NULL;
   *stack = (struct cs_stack){.lo = is_main ? lowest_of_main(lo, hi) : lo, .hi = hi};
   return true;

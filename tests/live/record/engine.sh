@@ -48,7 +48,7 @@ if perf_works; then
   python3 - rec.json << 'X' || fail "the facts in JSON"
 import json, sys
 engine = json.load(open(sys.argv[1]))["modes"][0]["facts"]["engine"]
-assert engine["had"] == "perf" and engine["asked"] == "auto" and engine["rate"] > 8999, engine
+assert engine["used"] == "perf" and engine["requested"] == "auto" and engine["rate"] > 8999, engine
 X
   pass "the rate at 499, 1,000 and 9,999 Hz"
 

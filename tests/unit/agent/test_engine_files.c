@@ -34,7 +34,7 @@ static int few_descriptors(void) {
   cs_options.engine = CS_WIRE_ENGINE_AUTO;
   if (!cs_engines_begin(&err)) return 3;
   struct cs_wire_engine engine = told(why);
-  if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 4;
+  if (engine.used == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 4;
   cs_threads_add_native(own_tid());
   return 0;
 }
@@ -67,7 +67,7 @@ static int fewer_descriptors(void) {
   (void)cs_engines_poll(cs_clock_now_ns() + 2010 * MS);
   if (count_fds() != used + FILES) return 5;  // the events' descriptors are closed
   struct cs_wire_engine engine = told(why);
-  if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 6;
+  if (engine.used == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 6;
   return 0;
 }
 

@@ -235,7 +235,7 @@ static int without_locked_memory(void) {
   struct parts parts = drain_parts();
   if (parts.samples < 50 || parts.in_kernel + parts.unknown > 0) return 3;
   struct cs_wire_engine engine = told(why);
-  if (engine.had != CS_WIRE_ENGINE_PERF) return 4;
+  if (engine.used != CS_WIRE_ENGINE_PERF) return 4;
   return strstr(cs_engine_perf.unseen(), "1 thread is without kernel frames: 8 KiB of locked") ? 0
                                                                                                : 5;
 }

@@ -68,7 +68,7 @@ static void check_rate(uint32_t hz, uint64_t ns) {
              (double)used / 1e6);
   cs_threads_stop();
   struct cs_wire_engine engine = told(why);
-  assert_int_equal(engine.had, CS_WIRE_ENGINE_PERF);
+  assert_int_equal(engine.used, CS_WIRE_ENGINE_PERF);
   assert_true((double)engine.cpu_ns > 0.9 * (double)used &&
               (double)engine.cpu_ns < 1.1 * (double)used);
   end();
@@ -215,7 +215,7 @@ static int uses_urg(void) {
   if (cs_engines_begin(&err) || strstr(err.text, "SIGURG") == NULL) return 1;
   begin(999, CS_WIRE_ENGINE_AUTO);
   struct cs_wire_engine engine = told(why);
-  if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "SIGURG") == NULL) return 2;
+  if (engine.used == CS_WIRE_ENGINE_PERF || strstr(why, "SIGURG") == NULL) return 2;
   (void)raise(SIGURG);
   return handled == 1 ? 0 : 3;
 }
@@ -227,7 +227,7 @@ static int begins_to_use_urg(void) {
   (void)signal(SIGURG, on_urg);
   (void)cs_engines_poll(cs_clock_now_ns());
   struct cs_wire_engine engine = told(why);
-  if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "SIGURG") == NULL) return 1;
+  if (engine.used == CS_WIRE_ENGINE_PERF || strstr(why, "SIGURG") == NULL) return 1;
   handled = 0;
   burn(300 * MS);
   if (handled != 0) return 2;

@@ -110,9 +110,9 @@ static void test_wait(void **state) {
 
 static void look(enum cs_lock_holder expected, uint64_t class) {
   struct cs_lock_wait wait;
-  struct cs_lock_look out;
+  struct cs_lock_owner out;
   assert_true(cs_lock_wait_read(&agent, &wait));
-  assert_int_equal(cs_lock_wait_look(&wait, &out), expected);
+  assert_int_equal(cs_lock_wait_owner(&wait, &out), expected);
   if (expected != CS_LOCK_HELD) return;
   uint32_t owner;
   memcpy(&owner, (const void *)(uintptr_t)out.owner_at, sizeof owner);

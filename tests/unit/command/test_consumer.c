@@ -124,13 +124,13 @@ static void again(void **state) {
   static struct cs_recording rec;
   cs_recording_init(&rec);
   rec.keep_samples = true;
-  put(&c, CS_WIRE_AGAIN, &(struct cs_wire_again){5, 7, 1, 0}, sizeof(struct cs_wire_again));
+  put(&c, CS_WIRE_REPEAT, &(struct cs_wire_repeat){5, 7, 1, 0}, sizeof(struct cs_wire_repeat));
   put_sample(&c, 1, CS_WIRE_MODE_WALL, 1ull << 32);
   put_sample(&c, 2, CS_WIRE_MODE_WALL, 2ull << 32);
   put_sample(&c, 1, CS_WIRE_MODE_CPU, 3ull << 32);
-  put(&c, CS_WIRE_AGAIN, &(struct cs_wire_again){20, 19, 1, 0}, sizeof(struct cs_wire_again));
-  put(&c, CS_WIRE_AGAIN, &(struct cs_wire_again){30, 10, 1, 0}, sizeof(struct cs_wire_again));
-  put(&c, CS_WIRE_AGAIN, &(uint64_t){0}, sizeof(uint64_t));
+  put(&c, CS_WIRE_REPEAT, &(struct cs_wire_repeat){20, 19, 1, 0}, sizeof(struct cs_wire_repeat));
+  put(&c, CS_WIRE_REPEAT, &(struct cs_wire_repeat){30, 10, 1, 0}, sizeof(struct cs_wire_repeat));
+  put(&c, CS_WIRE_REPEAT, &(uint64_t){0}, sizeof(uint64_t));
   drain(&c, &rec);
   assert_int_equal(rec.full, 1);
   assert_int_equal(rec.broken, 1);

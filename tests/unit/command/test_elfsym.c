@@ -112,7 +112,7 @@ static const char *name_from(const struct self *self, const char *folder, const 
   struct cs_elfsyms *syms = cs_elfsyms_new(target);
   struct cs_elf_image image = {{.path = path}, self->id_size, self->id};
   struct cs_elf_places places = {.folders = &folder, .folder_count = folder != NULL};
-  cs_elfsyms_look_in(syms, &places);
+  cs_elfsyms_set_places(syms, &places);
   cs_elfsyms_add(syms, 1, &image);
   const char *name = cs_elfsyms_find(syms, 1, (uintptr_t)first_marker - self->base);
   (void)snprintf(found, sizeof found, "%s", name != NULL ? name : "");

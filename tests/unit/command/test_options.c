@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
-#include "util/near.h"
+#include "util/spelling.h"
 
 static bool parse(struct cs_record_options *o, const char *option, const char *value) {
   char words[3][64];
@@ -154,10 +154,10 @@ static void near_words(void **state) {
     assert_int_equal(cs_word_distance(cases[i].a, a, cases[i].b, b), cases[i].distance);
     assert_int_equal(cs_word_distance(cases[i].b, b, cases[i].a, a), cases[i].distance);
   }
-  struct cs_near_word near = {.word = "dif"};
-  cs_near_offer(&near, "ps", 2);
+  struct cs_spelling near = {.word = "dif"};
+  cs_spelling_offer(&near, "ps", 2);
   assert_null(near.found);
-  cs_near_offer(&near, "diff", 4);
+  cs_spelling_offer(&near, "diff", 4);
   assert_string_equal(near.found, "diff");
 }
 

@@ -205,9 +205,9 @@ static void make_recording(void) {
   put(&(struct cs_wire_asks){77, 8800000000, 9, 0}, sizeof(struct cs_wire_asks));
   end(CS_WIRE_ASKS);
   begin();
-  put(&(struct cs_wire_rooms){12, 3}, sizeof(struct cs_wire_rooms));
-  end(CS_WIRE_ROOMS);
-  assert_int_equal(live.rooms.small, 12);
+  put(&(struct cs_wire_small_stacks){12, 3}, sizeof(struct cs_wire_small_stacks));
+  end(CS_WIRE_SMALL_STACKS);
+  assert_int_equal(live.small_stacks.small, 12);
   begin();
   put(&(struct cs_wire_pool){.reads = 40,
                              .workers_sum = 900,
@@ -224,15 +224,15 @@ static void make_recording(void) {
   assert_int_equal(live.put_off.samples, 4321);
   begin();
   put(&(struct cs_wire_engine){.cpu_ns = 600000000,
-                               .asked = CS_WIRE_ENGINE_AUTO,
-                               .had = CS_WIRE_ENGINE_CLOCK,
+                               .requested = CS_WIRE_ENGINE_AUTO,
+                               .used = CS_WIRE_ENGINE_CLOCK,
                                .others = 3},
       sizeof(struct cs_wire_engine));
   put_text("perf: it is refused");
   put_text("the kernel");
   end(CS_WIRE_ENGINE);
   begin();
-  put(&(struct cs_wire_engine){.had = CS_WIRE_ENGINES}, sizeof(struct cs_wire_engine));
+  put(&(struct cs_wire_engine){.used = CS_WIRE_ENGINES}, sizeof(struct cs_wire_engine));
   put_text("");
   put_text("");
   drop(CS_WIRE_ENGINE);  // makes no sense

@@ -90,7 +90,7 @@ static void what_for(void **state) {
   struct cs_wait_search search = {0};
   (void)state;
   for (size_t i = 0; i < CS_COUNT(methods); i++)
-    cs_wait_look(&search, methods[i], strlen(methods[i]));
+    cs_wait_search_add(&search, methods[i], strlen(methods[i]));
   assert_string_equal(search.found->what, "a task");
   assert_false(search.found->idle);
 }

@@ -108,7 +108,7 @@ static void whatever_it_is_no_byte_of_it_is_obeyed(void **state) {
     for (size_t i = 0, size = strlen(got); i < size;) {
       i += cs_utf8_next(got + i, size - i, &c, &valid);
       assert_true(valid);
-      assert_false(cs_is_harmful(c));
+      assert_false(cs_is_unprintable(c));
     }
     free(got);
   }

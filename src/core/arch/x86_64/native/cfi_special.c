@@ -59,27 +59,27 @@ enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last
 
 // A PLT entry: rsp + 8, and 8 more from `litN` bytes into its 16 on, where it has pushed its index.
 static bool is_plt(struct cs_cursor c, struct cs_cfa_form *form) {
-  if (!cs_op_takes(&c, CS_OP_BREG0 + CS_DWARF_SP) || cs_cursor_sleb(&c) != 8) return false;
-  if (!cs_op_takes(&c, CS_OP_BREG0 + CS_DWARF_RA) || cs_cursor_sleb(&c) != 0) return false;
-  if (!cs_op_takes(&c, CS_OP_LIT0 + 15) || !cs_op_takes(&c, CS_OP_AND)) return false;
+  if (!cs_op_accept(&c, CS_OP_BREG0 + CS_DWARF_SP) || cs_cursor_sleb(&c) != 8) return false;
+  if (!cs_op_accept(&c, CS_OP_BREG0 + CS_DWARF_RA) || cs_cursor_sleb(&c) != 0) return false;
+  if (!cs_op_accept(&c, CS_OP_LIT0 + 15) || !cs_op_accept(&c, CS_OP_AND)) return false;
   unsigned lit = cs_cursor_u8(&c) - (unsigned)CS_OP_LIT0;
-  if (lit > 15 || !cs_op_takes(&c, CS_OP_GE) || !cs_op_takes(&c, CS_OP_LIT0 + 3)) return false;
+  if (lit > 15 || !cs_op_accept(&c, CS_OP_GE) || !cs_op_accept(&c, CS_OP_LIT0 + 3)) return false;
   *form = (struct cs_cfa_form){CS_CFA_PLT, 0, CS_DWARF_SP, lit};
-  return cs_op_takes(&c, CS_OP_SHL) && cs_op_takes(&c, CS_OP_PLUS) && cs_op_is_whole(&c);
+  return cs_op_accept(&c, CS_OP_SHL) && cs_op_accept(&c, CS_OP_PLUS) && cs_op_at_end(&c);
 }
 
 // [rsp + off + reg * 8] + add.
 static bool is_indexed(struct cs_cursor c, struct cs_cfa_form *form) {
-  if (!cs_op_takes(&c, CS_OP_BREG0 + CS_DWARF_SP)) return false;
+  if (!cs_op_accept(&c, CS_OP_BREG0 + CS_DWARF_SP)) return false;
   int64_t off = cs_cursor_sleb(&c);
   unsigned reg = cs_cursor_u8(&c) - (unsigned)CS_OP_BREG0;
   if (reg >= CS_DWARF_REGISTERS || cs_cursor_sleb(&c) != 0) return false;
-  if (!cs_op_takes(&c, CS_OP_LIT0 + 8) || !cs_op_takes(&c, CS_OP_MUL) ||
-      !cs_op_takes(&c, CS_OP_PLUS) || !cs_op_takes(&c, CS_OP_DEREF))
+  if (!cs_op_accept(&c, CS_OP_LIT0 + 8) || !cs_op_accept(&c, CS_OP_MUL) ||
+      !cs_op_accept(&c, CS_OP_PLUS) || !cs_op_accept(&c, CS_OP_DEREF))
     return false;
-  uint64_t add = cs_op_takes(&c, CS_OP_PLUS_UCONST) ? cs_cursor_uleb(&c) : 0;
+  uint64_t add = cs_op_accept(&c, CS_OP_PLUS_UCONST) ? cs_cursor_uleb(&c) : 0;
   *form = (struct cs_cfa_form){CS_CFA_INDEXED, (uint8_t)add, reg, off};
-  return cs_op_is_whole(&c) && add <= UINT8_MAX;
+  return cs_op_at_end(&c) && add <= UINT8_MAX;
 }
 
 bool cs_cfa_special(struct cs_cursor c, struct cs_cfa_form *form) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The distance of two words, in letters (optimal string alignment); case makes no difference. One
 // thread. Signal-safe: no.
-#include "util/near.h"
+#include "util/spelling.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,25 +41,26 @@ size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len
 }
 
 // One slip in a short word, two in a longer one: more is another word.
-void cs_near_offer(struct cs_near_word *near, const char *word, size_t len) {
-  size_t own = near->len > 0 ? near->len : strlen(near->word);
+void cs_spelling_offer(struct cs_spelling *spelling, const char *word, size_t len) {
+  size_t own = spelling->len > 0 ? spelling->len : strlen(spelling->word);
   size_t most = own < 3 ? 0 : own < 6 ? 1 : 2;
-  size_t distance = cs_word_distance(near->word, own, word, len);
-  if (distance > most || (near->found != NULL && distance >= near->distance)) return;
-  near->found = word;
-  near->found_len = len;
-  near->distance = distance;
+  size_t distance = cs_word_distance(spelling->word, own, word, len);
+  if (distance > most || (spelling->found != NULL && distance >= spelling->distance)) return;
+  spelling->found = word;
+  spelling->found_len = len;
+  spelling->distance = distance;
 }
 
-bool cs_near_suggest(const struct cs_near_word *near, const char *prefix, struct cs_error *err) {
+bool cs_spelling_suggest(const struct cs_spelling *spelling, const char *prefix,
+                         struct cs_error *err) {
   char question[128];
-  if (near->found == NULL || err == NULL) return false;
-  int own = (int)(near->len > 0 ? near->len : strlen(near->word));
+  if (spelling->found == NULL || err == NULL) return false;
+  int own = (int)(spelling->len > 0 ? spelling->len : strlen(spelling->word));
   int len = snprintf(question, sizeof question, "; did you mean '%s%.*s'?", prefix,
-                     (int)near->found_len, near->found);
+                     (int)spelling->found_len, spelling->found);
   if (len < 0 || (size_t)len >= sizeof question) return false;
   if (strlen(err->text) + (size_t)len >= sizeof err->text)
-    return cs_error_set(err, "'%.*s' is unknown%s", own, near->word, question);
+    return cs_error_set(err, "'%.*s' is unknown%s", own, spelling->word, question);
   memcpy(err->text + strlen(err->text), question, (size_t)len + 1);
   return false;
 }

@@ -5,7 +5,7 @@
 // new files, in a folder that is new or that user's own; it removes them as soon as its lifeline is
 // closed, which happens, too, when the command ends. The child allocates nothing. One thread.
 // Signal-safe: no.
-#include "process/give.h"
+#include "process/copies.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@ struct report {
 
 struct keeper {
   const struct cs_target *target;
-  const struct cs_give *give;
-  int source[CS_GIVE_FILES];  // our files
+  const struct cs_copy_request *request;
+  int source[CS_COPY_FILES];  // our files
   int parent, folder;         // the folder, and the one that it is made in
   bool made;
 };
@@ -50,10 +50,10 @@ __attribute__((format(printf, 2, 3))) static bool because(struct report *report,
 
 // ---- In the child ----
 
-static bool become(const struct cs_give *give) {
-  if (geteuid() == give->uid && getegid() == give->gid) return true;
-  return setgroups(0, NULL) == 0 && setresgid(give->gid, give->gid, give->gid) == 0 &&
-         setresuid(give->uid, give->uid, give->uid) == 0;
+static bool become(const struct cs_copy_request *request) {
+  if (geteuid() == request->uid && getegid() == request->gid) return true;
+  return setgroups(0, NULL) == 0 && setresgid(request->gid, request->gid, request->gid) == 0 &&
+         setresuid(request->uid, request->uid, request->uid) == 0;
 }
 
 static ssize_t read_piece(int fd, char piece[PIECE], off_t at) {
@@ -77,9 +77,9 @@ static bool same_content(int a, int b) {
 }
 
 static bool sees_all(const struct keeper *k) {
-  for (size_t i = 0; k->give->files[i] != NULL; i++) {
+  for (size_t i = 0; k->request->files[i] != NULL; i++) {
     struct cs_error err;
-    int fd = cs_target_open(k->target, k->give->files[i], &err);
+    int fd = cs_target_open(k->target, k->request->files[i], &err);
     bool same = fd >= 0 && same_content(fd, k->source[i]);
     if (fd >= 0) (void)close(fd);
     if (!same) return false;
@@ -98,9 +98,9 @@ static bool copy(int from, int to, struct report *report) {
 }
 
 static void take_away(struct keeper *k) {
-  for (size_t i = 0; k->folder >= 0 && k->give->files[i] != NULL; i++)
-    (void)unlinkat(k->folder, cs_file_of(k->give->files[i]), 0);
-  if (k->made) (void)unlinkat(k->parent, k->give->name, AT_REMOVEDIR);
+  for (size_t i = 0; k->folder >= 0 && k->request->files[i] != NULL; i++)
+    (void)unlinkat(k->folder, cs_file_of(k->request->files[i]), 0);
+  if (k->made) (void)unlinkat(k->parent, k->request->name, AT_REMOVEDIR);
   if (k->folder >= 0) (void)close(k->folder);
   if (k->parent >= 0) (void)close(k->parent);
   k->folder = k->parent = -1;
@@ -110,18 +110,18 @@ static void take_away(struct keeper *k) {
 // A folder that an earlier command has left behind is used again if it belongs to that user alone.
 static bool make_folder(struct keeper *k, struct report *report) {
   struct stat st;
-  if (mkdirat(k->parent, k->give->name, 0700) != 0 && errno != EEXIST)
+  if (mkdirat(k->parent, k->request->name, 0700) != 0 && errno != EEXIST)
     return because(report, "%s", strerrordesc_np(errno));
-  k->folder = openat(k->parent, k->give->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (k->folder < 0 || fstat(k->folder, &st) != 0 || st.st_uid != k->give->uid ||
+  k->folder = openat(k->parent, k->request->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (k->folder < 0 || fstat(k->folder, &st) != 0 || st.st_uid != k->request->uid ||
       (st.st_mode & 077) != 0)
-    return because(report, "%s is in the way", k->give->name);
+    return because(report, "%s is in the way", k->request->name);
   return k->made = true;
 }
 
 static bool make_files(struct keeper *k, struct report *report) {
-  for (size_t i = 0; k->give->files[i] != NULL; i++) {
-    const char *name = cs_file_of(k->give->files[i]);
+  for (size_t i = 0; k->request->files[i] != NULL; i++) {
+    const char *name = cs_file_of(k->request->files[i]);
     (void)unlinkat(k->folder, name, 0);
     int fd = openat(k->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0500);
     if (fd < 0) return because(report, "%s", strerrordesc_np(errno));
@@ -151,19 +151,19 @@ static bool open_parent(struct keeper *k, const char *path, struct report *repor
 
 static struct report try_all(struct keeper *k) {
   struct report report = {.folder = NOWHERE}, one;
-  bool is_user = become(k->give);
+  bool is_user = become(k->request);
   int error = errno;
   if (sees_all(k)) return (struct report){.folder = SEEN};
   if (!is_user) (void)because(&report, "cannot act as its user: %s", strerrordesc_np(error));
-  for (int i = 0; is_user && k->give->folders[i] != NULL; i++) {
+  for (int i = 0; is_user && k->request->folders[i] != NULL; i++) {
     one = (struct report){.folder = i};
-    if (open_parent(k, k->give->folders[i], &one) &&
-        (k->give->only_look || (make_folder(k, &one) && make_files(k, &one))))
+    if (open_parent(k, k->request->folders[i], &one) &&
+        (k->request->only_look || (make_folder(k, &one) && make_files(k, &one))))
       return one;
     take_away(k);
     size_t used = strlen(report.why);
     int len = snprintf(report.why + used, sizeof report.why - used, "%s%s: %s",
-                       used > 0 ? "; " : "", k->give->folders[i], one.why);
+                       used > 0 ? "; " : "", k->request->folders[i], one.why);
     if (len < 0) report.why[used] = '\0';
   }
   return report;
@@ -183,9 +183,9 @@ static void close_others(const int *keep, size_t count) {
 
 __attribute__((noreturn)) static void keep(struct keeper *k, int reports, int lifeline) {
   char none;
-  int used[CS_GIVE_FILES + 3] = {reports, lifeline, cs_target_root(k->target)};
-  for (size_t i = 0; i < CS_GIVE_FILES; i++) used[3 + i] = k->source[i];
-  close_others(used, CS_GIVE_FILES + 3);
+  int used[CS_COPY_FILES + 3] = {reports, lifeline, cs_target_root(k->target)};
+  for (size_t i = 0; i < CS_COPY_FILES; i++) used[3 + i] = k->source[i];
+  close_others(used, CS_COPY_FILES + 3);
   (void)prctl(PR_SET_DUMPABLE, 0);
   struct report report = try_all(k);
   (void)!write(reports, &report, sizeof report);
@@ -199,21 +199,21 @@ __attribute__((noreturn)) static void keep(struct keeper *k, int reports, int li
 // ---- In the command ----
 
 static bool open_sources(struct keeper *k, struct cs_error *err) {
-  for (size_t i = 0; i < CS_GIVE_FILES; i++) k->source[i] = -1;
-  for (size_t i = 0; i < CS_GIVE_FILES && k->give->files[i] != NULL; i++) {
-    k->source[i] = open(k->give->files[i], O_RDONLY | O_CLOEXEC);
-    if (k->source[i] < 0) return cs_error_set(err, "cannot read %s: %m", k->give->files[i]);
+  for (size_t i = 0; i < CS_COPY_FILES; i++) k->source[i] = -1;
+  for (size_t i = 0; i < CS_COPY_FILES && k->request->files[i] != NULL; i++) {
+    k->source[i] = open(k->request->files[i], O_RDONLY | O_CLOEXEC);
+    if (k->source[i] < 0) return cs_error_set(err, "cannot read %s: %m", k->request->files[i]);
   }
   return true;
 }
 
-// Waits for the keeper's report. A keeper that hangs in one of the target's file systems is given
+// Waits for the keeper's report. A keeper that hangs in one of the target's file systems is copies
 // up.
-static bool receive(const struct cs_give *give, int from, struct report *report, pid_t pid,
-                    struct cs_error *err) {
+static bool receive(const struct cs_copy_request *request, int from, struct report *report,
+                    pid_t pid, struct cs_error *err) {
   struct pollfd ready = {.fd = from, .events = POLLIN};
   for (int waited = 0; poll(&ready, 1, SLICE_MS) <= 0; waited += SLICE_MS) {
-    if (give->wanted != NULL && !give->wanted(give->context))
+    if (request->wanted != NULL && !request->wanted(request->context))
       return cs_error_set(err, "interrupted before process %d had the agent's library", (int)pid);
     if (waited > PATIENCE_MS)
       return cs_error_set(err, "the file systems of process %d do not respond", (int)pid);
@@ -222,7 +222,7 @@ static bool receive(const struct cs_give *give, int from, struct report *report,
          cs_error_set(err, "the helper that copies files for process %d has ended", (int)pid);
 }
 
-static bool start(struct keeper *k, int reports[2], int lifeline[2], struct cs_given *out,
+static bool start(struct keeper *k, int reports[2], int lifeline[2], struct cs_copies *out,
                   struct cs_error *err) {
   sigset_t all, before;
   (void)sigfillset(&all);
@@ -245,11 +245,11 @@ static bool start(struct keeper *k, int reports[2], int lifeline[2], struct cs_g
 }
 
 // For the target's root, the files and two pipes, as many as will be open at a time.
-bool cs_give_has_room(const struct cs_give *give, struct cs_error *err) {
-  int fds[1 + CS_GIVE_FILES + 4], error = 0;
+bool cs_copies_check_limit(const struct cs_copy_request *request, struct cs_error *err) {
+  int fds[1 + CS_COPY_FILES + 4], error = 0;
   size_t needed = 1 + 4, count = 0;
   struct rlimit limit;
-  for (size_t i = 0; i < CS_GIVE_FILES && give->files[i] != NULL; i++) needed++;
+  for (size_t i = 0; i < CS_COPY_FILES && request->files[i] != NULL; i++) needed++;
   while (count < needed && (fds[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) count++;
   if (count < needed) error = errno;
   while (count > 0) (void)close(fds[--count]);
@@ -260,34 +260,34 @@ bool cs_give_has_room(const struct cs_give *give, struct cs_error *err) {
          cs_error_set(err, "this machine has as many open files as it may: raise fs.file-max");
 }
 
-bool cs_give(const struct cs_target *target, const struct cs_give *give, struct cs_given *out,
-             struct cs_error *err) {
-  struct keeper k = {.target = target, .give = give, .parent = -1, .folder = -1};
+bool cs_copies_make(const struct cs_target *target, const struct cs_copy_request *request,
+                    struct cs_copies *out, struct cs_error *err) {
+  struct keeper k = {.target = target, .request = request, .parent = -1, .folder = -1};
   struct report report = {.folder = NOWHERE};
   int reports[2] = {-1, -1}, lifeline[2] = {-1, -1};
-  *out = (struct cs_given){.lifeline = -1};
+  *out = (struct cs_copies){.lifeline = -1};
   bool good = open_sources(&k, err);
   if (good && (pipe2(reports, O_CLOEXEC) != 0 || pipe2(lifeline, O_CLOEXEC) != 0))
     good = cs_error_set(err, "cannot make a pipe: %m");
   if (good && start(&k, reports, lifeline, out, err)) {
-    good = receive(give, reports[0], &report, cs_target_pid(target), err);
+    good = receive(request, reports[0], &report, cs_target_pid(target), err);
     if (!good) (void)kill(out->keeper, SIGKILL);
     if (good && report.folder == NOWHERE) good = cs_error_set(err, "%s", report.why);
-    if (good && report.folder >= 0) out->folder = give->folders[report.folder];
-    if (!good || out->folder == NULL || give->only_look) cs_take_back(out);
+    if (good && report.folder >= 0) out->folder = request->folders[report.folder];
+    if (!good || out->folder == NULL || request->only_look) cs_copies_remove(out);
   } else {
     good = false;
   }
   if (reports[0] >= 0) (void)close(reports[0]);
-  for (size_t i = 0; i < CS_GIVE_FILES; i++)
+  for (size_t i = 0; i < CS_COPY_FILES; i++)
     if (k.source[i] >= 0) (void)close(k.source[i]);
   return good;
 }
 
-void cs_take_back(struct cs_given *given) {
-  if (given->keeper == 0) return;
-  (void)close(given->lifeline);
-  while (waitpid(given->keeper, NULL, 0) < 0 && errno == EINTR) {
+void cs_copies_remove(struct cs_copies *copies) {
+  if (copies->keeper == 0) return;
+  (void)close(copies->lifeline);
+  while (waitpid(copies->keeper, NULL, 0) < 0 && errno == EINTR) {
   }
-  given->keeper = 0;
+  copies->keeper = 0;
 }

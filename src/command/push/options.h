@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What the user asks to be pushed; the environment (OTEL_*) adds to it.
-#ifndef CS_PUSH_WISH_H
-#define CS_PUSH_WISH_H
+#ifndef CS_PUSH_OPTIONS_H
+#define CS_PUSH_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define CS_PUSH_MAX_HEADERS 32
 
-struct cs_push_wish {
+struct cs_push_options {
   const char *url;                           // NULL: nothing is pushed
   const char *service;                       // NULL: that of the environment, or the program's name
   const char *headers[CS_PUSH_MAX_HEADERS];  // "NAME: VALUE"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // "Did you mean".
-#ifndef CS_UTIL_NEAR_H
-#define CS_UTIL_NEAR_H
+#ifndef CS_UTIL_SPELLING_H
+#define CS_UTIL_SPELLING_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,15 +13,16 @@
 size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len);
 
 // The nearest of the words that are offered. Starts as {.word = the word that was given}.
-struct cs_near_word {
+struct cs_spelling {
   const char *word;
   size_t len;         // of the word; 0: to its end
   const char *found;  // NULL: none is near
   size_t found_len, distance;
 };
-void cs_near_offer(struct cs_near_word *near, const char *word, size_t len);
+void cs_spelling_offer(struct cs_spelling *spelling, const char *word, size_t len);
 // Adds "; did you mean 'PREFIXfound'?" to a sentence that refuses the word, if one was found. A
 // sentence that leaves no room for that (a long list of words) is replaced. Returns false.
-bool cs_near_suggest(const struct cs_near_word *near, const char *prefix, struct cs_error *err);
+bool cs_spelling_suggest(const struct cs_spelling *spelling, const char *prefix,
+                         struct cs_error *err);
 
 #endif
