@@ -189,9 +189,9 @@ const struct cs_command cs_async_command = {
         "awaiting method down to what it awaits in the end (a timer, a socket, a semaphore, a "
         "TaskCompletionSource, a task that runs, ...), with the line of each await. Equal "
         "operations are one line with a count; methods that wait for each other come first. "
-        "The process is stopped while its heap is read from outside, so it needs no agent and may "
-        "hang; how long that took is printed. The same user or root can do this, where ptrace is "
-        "allowed.",
+        "The process is stopped while its heap is read from outside, so no agent is needed, and "
+        "the process may be one that hangs; how long it was stopped is printed. It must be one of "
+        "the same user, unless you are root, and ptrace must be allowed.",
     .groups = groups,
     .examples =
         "  clrsnap async 1234\n"

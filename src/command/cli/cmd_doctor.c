@@ -75,7 +75,7 @@ const struct cs_command cs_doctor_command = {
     .summary = "check what works here, or with a process, and explain what does not",
     .usage = "usage: clrsnap doctor [options] [PID]\n",
     .about =
-        "Tries what clrsnap needs of this machine and, if PID is given, of a .NET process, which "
+        "Checks what clrsnap needs of this machine and, if PID is given, of a .NET process, which "
         "is neither stopped nor changed. Says what does not work, why, and what can be done.\n"
         "The exit code is 0 if everything works, 1 if something does not, and 2 for a wrong "
         "command line.",

@@ -171,8 +171,9 @@ const struct cs_command cs_run_profiler_command = {
         "       clrsnap run-profiler --attach PID --profiler FILE --clsid GUID [options]\n",
     .about =
         "Runs a CLR profiler that somebody else built, unchanged, through clrsnap: its "
-        "DoStackSnapshot then works on any thread, and stops no other. Where a program below sets "
-        "up a profiler for one that it starts, as a test host does, that profiler is run through "
+        "DoStackSnapshot then works on any thread, and stops no other. Where one of the programs "
+        "below it sets up a profiler for another program, as a test host does, that profiler is "
+        "run through "
         "clrsnap, too; this needs no --profiler.",
     .groups = groups,
     .examples =

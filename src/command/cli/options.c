@@ -162,8 +162,8 @@ const struct cs_option cs_push_options[] = {
 #define AGENT(member) .field = offsetof(struct cs_agent_options, member)
 const struct cs_option cs_agent_options[] = {
     {'p', "pid", "PID",
-     "use this process, by its number or its name (clrsnap ps), as either alone does", cs_set_pid,
-     AGENT(pid)},
+     "the process, by number or by name (clrsnap ps); the option itself may be left out",
+     cs_set_pid, AGENT(pid)},
     {'F', "frequency", "HZ", "samples per second and thread, 1 to 10000 (499)", cs_set_number,
      AGENT(ask.hz), .most = 10000},
     {0, "engine", "auto|perf|clock",

@@ -110,23 +110,24 @@ static const struct cs_option what[] = {
     {0, "mode", "MODE[,MODE]", "what is recorded: one or more of the modes below (cpu)",
      cs_set_modes, ASK(modes)},
     {0, "async", NULL,
-     "with mode wall: looks at suspended async operations, as mode async. The program stands still "
-     "for about 1 % of the time",
+     "with mode wall: suspended async operations, as mode async. The program is stopped for about "
+     "1 % of the time to read its heap",
      NULL, RECORD(async)},
     {0, "holders", "on|off",
-     "mode lock brings mode holders (on), or not; an output that shows one mode at a time leaves "
-     "it out, too",
+     "whether mode lock also records mode holders (on); an output that shows one mode at a time "
+     "leaves it out in any case",
      cs_set_on_off, RECORD(holders)},
     {0, "event", "EVENT[:N]",
-     "mode cpu by one of the events below instead of CPU time, with a sample for about N of them",
+     "in mode cpu, count one of the events below instead of CPU time, with a sample for about "
+     "every N of them",
      set_event, RECORD(agent.ask)},
     {0, "alloc", "BYTES",
-     "mode alloc: one object for this many bytes, 100k to 1g (as many objects as cost 1 % of the "
+     "mode alloc: one sample per this many bytes, 100k to 1g (as many as cost 0.5 % of the "
      "program's CPU time)",
      set_interval, ASK(alloc_interval)},
     {0, "event-rate", "N",
      "exceptions and waits per second and mode whose stacks are walked; each stands for the "
-     "others, and all are counted (500, or as many as cost 1 %)",
+     "others, and all are counted (500, fewer if they would cost more than 0.5 %)",
      cs_set_number, ASK(event_rate), .most = 1000000},
     {0, "depth", "N", "frames per stack, 1 to 65536 (2048)", cs_set_number, ASK(max_depth),
      .most = 65536},
