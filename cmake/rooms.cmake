@@ -8,7 +8,7 @@ if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/core/arch/${CLRSNAP_ARCH})
 endif()
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal threads life snapshot dropin)
-set(ROOMS_agent sampling events reporting agent clr_names)
+set(ROOMS_agent state engines sampling events reporting agent clr_names)
 set(ROOMS_command util net metadata symbols demangle remote objects process recording naming session profile formats page push stack async top guest)
 
 set(SEES_core core core/arch/${CLRSNAP_ARCH})

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "engines/ask.h"
 #include "life/epoch.h"
-#include "sampling/ask.h"
 #include "support/fake_clr.h"
 #include "threads/registry.h"
 #include "wire/decode.h"

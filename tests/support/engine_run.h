@@ -3,7 +3,7 @@
 #ifndef CS_ENGINE_RUN_H
 #define CS_ENGINE_RUN_H
 
-#include "sampling/engines.h"
+#include "engines/engines.h"
 #include "sampling/thread_life.h"
 #include "wire/consumer.h"
 

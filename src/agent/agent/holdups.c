@@ -22,11 +22,11 @@
 
 #include "base/futex.h"
 #include "base/own_thread.h"
+#include "engines/ask.h"
+#include "engines/engine.h"
 #include "events/events.h"
-#include "sampling/ask.h"
-#include "sampling/engine.h"
-#include "sampling/event_names.h"
-#include "sampling/threads.h"
+#include "state/event_names.h"
+#include "state/threads.h"
 #include "threads/sleeper.h"
 
 enum {

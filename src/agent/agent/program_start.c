@@ -14,7 +14,7 @@
 
 #include "base/futex.h"
 #include "base/log.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 #define PATIENCE_NS 3000000000ull
 

@@ -40,10 +40,10 @@
 #include "reporting/modules.h"
 #include "reporting/unload.h"
 #include "reporting/wait_names.h"
-#include "sampling/label_slots.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "snapshot/api.h"
+#include "state/label_slots.h"
 
 enum {
   STOP_TIMEOUT_S = 2,

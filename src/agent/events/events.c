@@ -20,11 +20,11 @@
 #include "events/gc_names.h"
 #include "events/lock_waits.h"
 #include "events/sessions.h"
-#include "sampling/event_names.h"
-#include "sampling/gate.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "snapshot/self.h"
+#include "state/event_names.h"
+#include "state/gate.h"
 
 // The provider's events, from its manifest (.NET 10).
 enum {

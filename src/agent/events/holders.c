@@ -17,11 +17,11 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "engines/ask.h"
 #include "life/library.h"
-#include "sampling/ask.h"
-#include "sampling/event_names.h"
-#include "sampling/gate.h"
 #include "sampling/wall.h"
+#include "state/event_names.h"
+#include "state/gate.h"
 #include "threads/asleep.h"
 
 enum {

@@ -4,7 +4,7 @@
 #ifndef CS_EVENTS_LOCK_WAITS_H
 #define CS_EVENTS_LOCK_WAITS_H
 
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 // ---- The thread that waits, in the runtime's callbacks ----
 // `lock` and `object` are the event's LockID and AssociatedObjectID.

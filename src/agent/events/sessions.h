@@ -5,7 +5,7 @@
 #define CS_EVENTS_SESSIONS_H
 
 #include "base/error.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 static inline bool cs_sessions_want_locks(void) {
   return cs_wants(CS_WIRE_MODE_LOCK) || cs_wants(CS_WIRE_MODE_HOLDERS);

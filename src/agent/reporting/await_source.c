@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 #define SERVICES "System.Runtime.CompilerServices."
 #define POOLED SERVICES "PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox"

@@ -23,7 +23,7 @@
 #include "reporting/await_source.h"
 #include "reporting/functions.h"
 #include "reporting/unload.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 enum {
   MOST_OFFSET = 0xFFF,

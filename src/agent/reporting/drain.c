@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engines/engine.h"
 #include "events/holders.h"
 #include "life/images.h"
 #include "reporting/awaits.h"
@@ -18,12 +19,11 @@
 #include "reporting/stub_shapes.h"
 #include "reporting/wait_names.h"
 #include "sampling/budget.h"
-#include "sampling/engine.h"
-#include "sampling/event_names.h"
-#include "sampling/gate.h"
 #include "sampling/weight.h"
 #include "signal/awaits.h"
 #include "signal/kernel.h"
+#include "state/event_names.h"
+#include "state/gate.h"
 #include "threads/stackmap.h"
 
 enum { REFRESH_NS = 50000000 };  // between two searches for new images because of unknown code

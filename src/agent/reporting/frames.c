@@ -16,7 +16,7 @@
 #include "reporting/methods.h"
 #include "reporting/unload.h"
 
-#include "sampling/state.h"
+#include "state/state.h"
 enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
 
 struct cached {

@@ -12,8 +12,8 @@
 #include "reporting/modules.h"
 #include "reporting/stub_shapes.h"
 #include "reporting/unload.h"
-#include "sampling/event_names.h"
-#include "sampling/state.h"
+#include "state/event_names.h"
+#include "state/state.h"
 
 static uint32_t last_id;
 

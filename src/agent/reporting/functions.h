@@ -30,7 +30,7 @@ uint32_t cs_function_new_id(void);  // never used twice, not even if its record 
 bool cs_function_put(uint32_t id, const struct cs_method_name *name);
 // A method that has no code on the stack.
 bool cs_method_to_wire(const struct cs_method_name *name, uint32_t *id);
-bool cs_event_name_to_wire(uint32_t name, uint32_t *id);  // sampling/event_names.h
+bool cs_event_name_to_wire(uint32_t name, uint32_t *id);  // state/event_names.h
 // Code that was unloaded before it could be named; stubs, by their kind; and code that is in no map
 // but looks like a stub (*id 0: it does not).
 bool cs_unloaded_to_wire(uint32_t *id);

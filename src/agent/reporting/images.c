@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "life/library.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 enum { MAX_IMAGES = 1 << 20 };  // ids have 22 bits in a frame
 

@@ -11,7 +11,7 @@
 #include "codemap/method.h"
 #include "life/library.h"
 #include "reporting/inline_tree.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 enum {
   FLAG_PATCHPOINTS = 1,  // code that on-stack replacement will leave: nothing is inlined

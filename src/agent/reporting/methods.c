@@ -11,8 +11,8 @@
 #include "reporting/modules.h"
 #include "reporting/unload.h"
 #include "reporting/wait_names.h"
-#include "sampling/state.h"
 #include "snapshot/il.h"
+#include "state/state.h"
 
 static uint32_t dispatch_ids[16], dispatch_count;  // the runtime's exception dispatch
 

@@ -10,7 +10,7 @@
 
 #include "life/library.h"
 #include "pe/pe.h"
-#include "sampling/state.h"
+#include "state/state.h"
 
 struct known {
   struct known *next;

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "sampling/label_slots.h"
-#include "sampling/state.h"
+#include "state/label_slots.h"
+#include "state/state.h"
 
 enum { PLACES = 8192 };
 

@@ -22,8 +22,8 @@
 #include "base/log.h"
 #include "life/function.h"
 #include "life/library.h"
-#include "sampling/state.h"
 #include "signal/signal.h"
+#include "state/state.h"
 #include "threads/registry.h"
 
 #define DRAIN_WAIT_NS 20000000ull

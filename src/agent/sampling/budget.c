@@ -17,9 +17,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/engine.h"
-#include "sampling/engines.h"
-#include "sampling/gate.h"
+#include "engines/engine.h"
+#include "engines/engines.h"
+#include "state/gate.h"
 
 #define SECOND 1000000000ull
 

@@ -10,7 +10,7 @@
 
 #include "base/libc.h"
 #include "base/log.h"
-#include "sampling/engine.h"
+#include "engines/engine.h"
 #include "sampling/thread_life.h"
 #include "threads/altstack.h"
 #include "threads/equip.h"

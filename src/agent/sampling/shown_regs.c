@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "sampling/ask.h"
+#include "engines/ask.h"
 
 #define FIRST_PAUSE_NS 50000000ull
 #define LONGEST_PAUSE_NS 1000000000ull

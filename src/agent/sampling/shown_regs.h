@@ -6,7 +6,7 @@
 #ifndef CS_SAMPLING_SHOWN_REGS_H
 #define CS_SAMPLING_SHOWN_REGS_H
 
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 // Adds to the `regs` of a thread that sleeps the ones that it has shown in the same place. False:
 // there are none.

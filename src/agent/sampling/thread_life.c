@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/utf16.h"
+#include "engines/engines.h"
 #include "life/images.h"
-#include "sampling/engines.h"
-#include "sampling/label_slots.h"
-#include "sampling/thread_name.h"
+#include "state/label_slots.h"
+#include "state/thread_name.h"
 #include "threads/altstack.h"
 #include "threads/native_stack.h"
 

@@ -4,7 +4,7 @@
 #ifndef CS_SAMPLING_THREAD_LIFE_H
 #define CS_SAMPLING_THREAD_LIFE_H
 
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 // ---- The runtime's callbacks ----
 void cs_threads_assigned(ThreadID id, uint32_t tid);

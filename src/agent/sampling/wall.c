@@ -16,10 +16,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/ask.h"
-#include "sampling/event_names.h"
+#include "engines/ask.h"
 #include "sampling/shown_regs.h"
 #include "sampling/weight.h"
+#include "state/event_names.h"
 
 enum { TRIES = 3, AHEAD = 16 };
 

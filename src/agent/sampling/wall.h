@@ -4,7 +4,7 @@
 #ifndef CS_SAMPLING_WALL_H
 #define CS_SAMPLING_WALL_H
 
-#include "sampling/threads.h"
+#include "state/threads.h"
 #include "threads/asleep.h"
 
 // Samples part `part` of the threads, of `parts`.

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
-#include "sampling/engine.h"
+#include "engines/engine.h"
 #include "threads/asleep.h"
 
 // The first look at a thread may be late, as at a program's start.

@@ -4,7 +4,7 @@
 #ifndef CS_SAMPLING_WEIGHT_H
 #define CS_SAMPLING_WEIGHT_H
 
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 void cs_weights_start(void);
 // Once for each sample, in the order of the ring.

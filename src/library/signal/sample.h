@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sample ring: many handlers write, the agent's thread reads. It lies in private memory of this
 // process, so that a handler never depends on a page of a file or on another process. Signal-safe:
-// everything marked CS_ISLAND. The reader is sampling/ring.h.
+// everything marked CS_ISLAND. The reader is state/ring.h.
 //
 //   tail                                     head
 //    | READY record | BUSY record | READY record |  all zero ...  |

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "sampling/ask.h"
-#include "sampling/sigurg.h"
+#include "engines/ask.h"
+#include "engines/sigurg.h"
 #include "signal/handler.h"
 #include "threads/threads.h"
 

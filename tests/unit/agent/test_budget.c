@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "sampling/budget.h"
-#include "sampling/state.h"
+#include "state/state.h"
 #include "wire/consumer.h"
 
 #define SECOND 1000000000ull

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sampling/ask.h"
+#include "engines/ask.h"
 #include "support/engine_run.h"
 
 // ---- Where a sandbox refuses what it needs ----

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/perf.h"
-#include "sampling/perf_cost.h"
+#include "engines/perf_cost.h"
 #include "signal/perf.h"
 #include "support/engine_run.h"
 

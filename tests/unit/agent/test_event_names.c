@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sampling/event_names.h"
+#include "state/event_names.h"
 
 static uint32_t number_of(unsigned type) {
   char name[32];

@@ -10,7 +10,7 @@
 
 #include "life/library.h"
 #include "reporting/methods.h"
-#include "sampling/state.h"
+#include "state/state.h"
 #include "wire/consumer.h"
 
 static struct cs_consumer consumer;

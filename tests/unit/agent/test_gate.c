@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "sampling/budget.h"
-#include "sampling/gate.h"
+#include "state/gate.h"
 #include "wire/consumer.h"
 
 enum { UPDATES_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sampling/ring.h"
 #include "signal/rest.h"
 #include "signal/sample.h"
+#include "state/ring.h"
 #include "support/fake_clr.h"
 
 enum { FRAME_WORDS = 5, AFTER_CALL = 16, MAX_FRAMES = 3000, THREADS = 4, ROUNDS = 20000 };

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sampling/ring.h"
 #include "signal/sample.h"
+#include "state/ring.h"
 #include "support/fake_clr.h"
 
 enum { MODE = 5, TYPE = 9, THREADS = 4, ROUNDS = 20000, TIMES = 3 };

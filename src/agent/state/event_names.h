@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The names of what events are about (types of objects and exceptions, kinds of pauses), by number,
 // so that a sample carries four bytes of a name. Not for handlers.
-#ifndef CS_SAMPLING_EVENT_NAMES_H
-#define CS_SAMPLING_EVENT_NAMES_H
+#ifndef CS_STATE_EVENT_NAMES_H
+#define CS_STATE_EVENT_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

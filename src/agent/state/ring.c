@@ -2,7 +2,7 @@
 // Reads the sample ring. Invariant: all bytes from head up to tail + capacity are zero. The reader
 // clears a record before it moves the tail over it; nothing else frees space. The agent's thread
 // only. Signal-safe: no.
-#include "sampling/ring.h"
+#include "state/ring.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -31,11 +31,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/perf.h"
+#include "engines/engine.h"
+#include "engines/perf_cost.h"
+#include "engines/sigurg.h"
+#include "engines/standstills.h"
 #include "life/epoch.h"
-#include "sampling/engine.h"
-#include "sampling/perf_cost.h"
-#include "sampling/sigurg.h"
-#include "sampling/standstills.h"
 
 #define MS 1000000ull
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The list of threads that are sampled, and their names in the recording. Which threads are in it
 // is up to thread_life.h. Not for handlers.
-#ifndef CS_SAMPLING_THREADS_H
-#define CS_SAMPLING_THREADS_H
+#ifndef CS_STATE_THREADS_H
+#define CS_STATE_THREADS_H
 
-#include "sampling/state.h"
+#include "state/state.h"
 #include "threads/registry.h"
 
 // Walks of a thread that sleeps where they take more registers than /proc shows (shown_regs.h). The

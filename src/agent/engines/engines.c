@@ -3,7 +3,7 @@
 // any more; engines are tried in the order of their quality, each at most once in a recording, and
 // not again after it has failed; the reason is kept for the user. Threads: those that begin or end,
 // with the list's lock held, which `state` needs; the agent's. Signal-safe: no.
-#include "sampling/engines.h"
+#include "engines/engines.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 // on some machines and several in a virtual one, and a server's threads switch ten thousands of
 // times a second. Measured once on the calling thread, then multiplied by the program's own
 // switches. Threads: the agent's. Signal-safe: no.
-#include "sampling/perf_cost.h"
+#include "engines/perf_cost.h"
 
 #include <linux/perf_event.h>
 #include <string.h>

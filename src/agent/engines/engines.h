@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The engine of a recording: the best one that is available, or the one that was asked for. A
 // single thread for which it is not available gets the next best one. Not for handlers.
-#ifndef CS_SAMPLING_ENGINES_H
-#define CS_SAMPLING_ENGINES_H
+#ifndef CS_ENGINES_ENGINES_H
+#define CS_ENGINES_ENGINES_H
 
-#include "sampling/engine.h"
+#include "engines/engine.h"
 
 // ---- A recording; the agent's thread ----
 bool cs_engines_begin(struct cs_error *err);  // False: what was asked for is not available

@@ -6,11 +6,11 @@
 // ".clrsnap" (the agent's thread), asks the CLR for names, reads the ring and writes to the wire.
 // It holds no lock while it calls the CLR (contract: C19), and a callback waits for it only for a
 // bounded time. Another one, ".clrsnap-gc", only watches suspensions (agent/holdups.h).
-#ifndef CS_SAMPLING_STATE_H
-#define CS_SAMPLING_STATE_H
+#ifndef CS_STATE_STATE_H
+#define CS_STATE_STATE_H
 
 #include "clr/clr.h"
-#include "sampling/ring.h"
+#include "state/ring.h"
 #include "wire/producer.h"
 
 // PASSIVE -> WAITING -> RECORDING -> OVER -> PASSIVE, once for each recording that is attached. A

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Takes and releases SIGURG. The agent's thread; it may be taken by any thread, once a recording.
 // Signal-safe: no.
-#include "sampling/sigurg.h"
+#include "engines/sigurg.h"
 
 #include <errno.h>
 #include <signal.h>

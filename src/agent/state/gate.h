@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which of the runtime's events are walked. Not for handlers.
-#ifndef CS_SAMPLING_GATE_H
-#define CS_SAMPLING_GATE_H
+#ifndef CS_STATE_GATE_H
+#define CS_STATE_GATE_H
 
-#include "sampling/state.h"
+#include "state/state.h"
 
 // ---- Any thread ----
 // Counts an event of `value`, in its mode's unit. False: it is not to be walked. *weight: what it

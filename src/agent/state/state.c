@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The agent's shared state. Any thread. Signal-safe: no.
-#include "sampling/state.h"
+#include "state/state.h"
 
 #include "base/futex.h"
 

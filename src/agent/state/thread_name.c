@@ -3,7 +3,7 @@
 // descriptor says which field of that object it is, and a collection may move both objects while
 // they are read. So all reads are guarded, and a name is believed only if it begins with what the
 // kernel has and reads the same twice. Any thread. Signal-safe: no.
-#include "sampling/thread_name.h"
+#include "state/thread_name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 // thread lives, whatever becomes of recordings. A slot belongs to its thread until the thread has
 // ended, and holds its tid; a slot that holds another tid is not the reader's. Threads: any that
 // runs managed code; the agent's. Signal-safe: no.
-#include "sampling/label_slots.h"
+#include "state/label_slots.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "sampling/event_names.h"
 #include "signal/label.h"
+#include "state/event_names.h"
 #include "threads/registry.h"
 
 enum { SLOTS = 65536 };  // 4 MiB of address space; a page is used by 64 threads

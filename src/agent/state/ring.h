@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The reader's side of the sample ring (signal/sample.h). One thread: the agent's. Not for
 // handlers.
-#ifndef CS_SAMPLING_RING_H
-#define CS_SAMPLING_RING_H
+#ifndef CS_STATE_RING_H
+#define CS_STATE_RING_H
 
 #include "signal/sample.h"
 

@@ -30,8 +30,8 @@
 
 #include "base/prefix.h"
 #include "base/random.h"
-#include "sampling/ask.h"
-#include "sampling/engine.h"
+#include "engines/ask.h"
+#include "engines/engine.h"
 #include "threads/sleeper.h"
 
 #define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped

@@ -9,7 +9,7 @@
 // the budget leaves (budget.c). The agent's thread decides from what the last second has brought.
 //
 // Threads: any may count events; updates are the agent's. Signal-safe: no.
-#include "sampling/gate.h"
+#include "state/gate.h"
 
 #include "base/clock.h"
 #include "base/hash.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Labels: which Activity is current on a thread, as the startup hook (src/agent/labels) writes it
 // into the thread's slot (signal/label.h). Not for handlers.
-#ifndef CS_SAMPLING_LABEL_SLOTS_H
-#define CS_SAMPLING_LABEL_SLOTS_H
+#ifndef CS_STATE_LABEL_SLOTS_H
+#define CS_STATE_LABEL_SLOTS_H
 
 #include "signal/thread.h"
 

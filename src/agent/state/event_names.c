@@ -3,7 +3,7 @@
 // another type's, so types are told apart by name. Invariants: a number is never reused while a
 // recording lasts; `lock` is held for table work only, never over a call into the CLR. Any thread
 // outside of handlers. Signal-safe: no.
-#include "sampling/event_names.h"
+#include "state/event_names.h"
 
 #include <pthread.h>
 #include <stdlib.h>

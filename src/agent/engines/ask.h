@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Asks threads for samples, by signal. The agent's thread only, except where stated. Not for
 // handlers.
-#ifndef CS_SAMPLING_ASK_H
-#define CS_SAMPLING_ASK_H
+#ifndef CS_ENGINES_ASK_H
+#define CS_ENGINES_ASK_H
 
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 // Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
 // for (CS_ASKED_LOOK). False: it is not asked, also if the same has been asked for and not been done yet.

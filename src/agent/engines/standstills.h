@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // standstills: writes the notes of signal/standstill.h to the file that CLRSNAP_BENCH_STANDSTILLS
 // names, in the environment of a program that is benchmarked. The agent's thread. Not for handlers.
-#ifndef CS_SAMPLING_STANDSTILLS_H
-#define CS_SAMPLING_STANDSTILLS_H
+#ifndef CS_ENGINES_STANDSTILLS_H
+#define CS_ENGINES_STANDSTILLS_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Engines: what makes threads take samples of mode cpu. engines.h chooses among them. Not for
 // handlers.
-#ifndef CS_SAMPLING_ENGINE_H
-#define CS_SAMPLING_ENGINE_H
+#ifndef CS_ENGINES_ENGINE_H
+#define CS_ENGINES_ENGINE_H
 
 #include "base/clock.h"
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 struct cs_engine {
   enum cs_wire_engine_kind kind;

@@ -3,7 +3,7 @@
 // CLR, and no handler takes it. A struct is freed only by the agent's thread, when every walk that
 // could still find it in the registry has ended and the ring has been read past what those walks
 // have written. Signal-safe: no.
-#include "sampling/threads.h"
+#include "state/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "life/epoch.h"
-#include "sampling/thread_name.h"
+#include "state/thread_name.h"
 
 #define STILL_WALKED UINT64_MAX  // dead_at: not known yet
 

@@ -3,7 +3,7 @@
 // thread that has not taken its signal yet is sent no other one. So a thread that blocks signals, or
 // gets no processor, has a single one pending, whatever it is asked for meanwhile, in this recording
 // or the next. The agent's thread only. Signal-safe: no.
-#include "sampling/ask.h"
+#include "engines/ask.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engines/sigurg.h"
 #include "life/images.h"
-#include "sampling/sigurg.h"
 #include "threads/altstack.h"
 #include "threads/own_signal.h"
 #include "threads/threads.h"

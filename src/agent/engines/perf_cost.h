@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the engine perf costs a program whose threads switch often.
-#ifndef CS_SAMPLING_PERF_COST_H
-#define CS_SAMPLING_PERF_COST_H
+#ifndef CS_ENGINES_PERF_COST_H
+#define CS_ENGINES_PERF_COST_H
 
 #include <stdbool.h>
 #include <stdint.h>

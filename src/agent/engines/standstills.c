@@ -3,7 +3,7 @@
 // overflow to the handler's end ("-": not known), and those of the handler. The rate of the
 // time-stamp counter is that of the whole recording. The memory is not given back, because a handler
 // may still write. The agent's thread. Signal-safe: no.
-#include "sampling/standstills.h"
+#include "engines/standstills.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The names of threads that the program has not named itself. Any thread. Not for handlers.
-#ifndef CS_SAMPLING_THREAD_NAME_H
-#define CS_SAMPLING_THREAD_NAME_H
+#ifndef CS_STATE_THREAD_NAME_H
+#define CS_STATE_THREAD_NAME_H
 
 #include <stddef.h>
 #include <stdint.h>

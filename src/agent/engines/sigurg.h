@@ -3,8 +3,8 @@
 // signal is merged with one that is pending already, and does not count against the limit of queued
 // signals. Pending signals survive execve, where one that is ignored by default does no harm to the
 // next program. Not for handlers.
-#ifndef CS_SAMPLING_SIGURG_H
-#define CS_SAMPLING_SIGURG_H
+#ifndef CS_ENGINES_SIGURG_H
+#define CS_ENGINES_SIGURG_H
 
 #include "base/error.h"
 
