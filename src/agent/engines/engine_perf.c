@@ -254,8 +254,7 @@ static bool is_choice(void) {
 
 // Measures the cost of a context switch only where events are available.
 static bool begin(struct cs_error *why) {
-  return begin_with(true, why) &&
-         (!is_choice() || cs_perf_cost_begin(cs_load_acquire(&cs_agent.period_ns), why));
+  return begin_with(true, why) && (!is_choice() || cs_perf_cost_begin(why));
 }
 static bool begin_user(struct cs_error *why) {
   return begin_with(false, why);

@@ -7,6 +7,7 @@
 #include "engines/perf_cost.h"
 
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -14,42 +15,59 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/perf.h"
 
 enum {
-  NAPS = 8,          // in a row, each two switches of the calling thread
-  ROUNDS = 6,        // of such rows; the cheapest counts, the others were disturbed
+  MOMENTS = 7,
+  PAIRS = 7,         // in each of them
+  SOON_NS = 50000,   // earlier than nearly all other timers, and later than a pair takes
   MOST_PPM = 20000,  // of its CPU time that the program may lose
   ENOUGH_MS = 50,    // CPU time that says something about a program
   PAST_MS = 1000,    // and about what it will do, since its start: that itself switches often
 };
 
-static uint64_t naps_ns(void) {
-  const struct timespec nap = {0, 1000};
-  uint64_t begin = cs_thread_cpu_ns();
-  for (int i = 0; i < NAPS; i++) (void)nanosleep(&nap, NULL);
-  return (cs_thread_cpu_ns() - begin) / NAPS;
+static int by_length(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
 }
 
-// How much longer it takes to lose and get a processor with a task clock of that period than
-// without one, by some 6 ms of naps of the calling thread; 0: not more, or there is no task clock.
-static uint64_t cost_of_switch(uint64_t period_ns) {
+static uint64_t median(uint64_t *values, size_t count) {
+  qsort(values, count, sizeof values[0], by_length);
+  return values[count / 2];
+}
+
+// How long it takes to enable and disable an event of the calling thread; 0: there is no such event.
+static uint64_t pair_ns(uint32_t kind, uint64_t period) {
   struct perf_event_attr attr;
-  uint64_t without = UINT64_MAX, with = UINT64_MAX;
-  cs_perf_attr(&attr, 0, period_ns, true);
+  uint64_t took[PAIRS];
+  cs_perf_attr(&attr, kind, period, true);
   int fd = cs_perf_open(&attr, 0);
   if (fd < 0) return 0;
-  for (int i = 0; i < ROUNDS; i++) {
-    uint64_t ns = naps_ns();
-    if (ns < without) without = ns;
+  for (int i = 0; i < PAIRS; i++) {
+    uint64_t began = cs_clock_now_ns();
     (void)ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-    ns = naps_ns();
-    if (ns < with) with = ns;
     (void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+    took[i] = cs_clock_now_ns() - began;
   }
   (void)close(fd);
-  return with > without ? with - without : 0;
+  return median(took, PAIRS);
+}
+
+// Where the kernel has programmed the processor's timer for something earlier, such as the tick, it
+// leaves it alone, so one moment says too little. A sample's period is about as long as the tick's,
+// so in the program that happens about every other time.
+uint64_t cs_perf_switch_ns(void) {
+  const struct timespec nap = {0, 1000000};
+  uint64_t timer[MOMENTS];
+  for (int i = 0; i < MOMENTS; i++) {
+    timer[i] = pair_ns(0, SOON_NS);
+    (void)nanosleep(&nap, NULL);
+  }
+  uint64_t none = pair_ns(cs_perf_kind_by_name("page-faults", strlen("page-faults")), UINT32_MAX);
+  uint64_t with = median(timer, MOMENTS);
+  return with > none ? (with - none) / 2 : 0;
 }
 
 static uint64_t to_ns(struct timeval t) {
@@ -83,8 +101,8 @@ static struct {
   unsigned in_a_row;
 } state;
 
-bool cs_perf_cost_begin(uint64_t period_ns, struct cs_error *why) {
-  state = (typeof(state)){.switch_ns = cost_of_switch(period_ns)};
+bool cs_perf_cost_begin(struct cs_error *why) {
+  state = (typeof(state)){.switch_ns = cs_perf_switch_ns()};
   state.last = use_of_program();
   cs_log("engine perf: %lu ns for each switch of a thread", (unsigned long)state.switch_ns);
   return state.last.cpu_ns < PAST_MS * 1000000ull ||
