@@ -159,13 +159,15 @@ void cs_holders_free(void) {
   cs_waited_locks_free(&locks);
 }
 
-uint64_t cs_holders_unwalked(enum cs_unwalked reason, uint32_t *name) {
+uint64_t cs_holders_take_unwalked(enum cs_unwalked reason, uint32_t *name) {
   static const char *const names[] = {
       [CS_UNWALKED_FREE] = "[nobody held the lock: the waiting thread did not run yet]",
       [CS_UNWALKED_UNKNOWN] = "[the holder is not known]",
       [CS_UNWALKED_LATE] = "[not looked at: the recorder got no processor]",
       [CS_UNWALKED_RELEASED] = "[the holder was not walked before it released the lock]"};
-  uint64_t released = reason == CS_UNWALKED_RELEASED ? cs_load_acquire(&cs_agent.ring.released) : 0;
-  *name = cs_event_name_of(names[reason]);
-  return unwalked[reason] + released;
+  uint64_t ns = unwalked[reason];
+  if (reason == CS_UNWALKED_RELEASED) ns += cs_take_seq(&cs_agent.ring.released, 0u);
+  unwalked[reason] = 0;
+  *name = ns > 0 ? cs_event_name_of(names[reason]) : 0;
+  return ns;
 }

@@ -26,7 +26,8 @@ void cs_holders_start(uint64_t now_ns);
 uint64_t cs_holders_poll(uint64_t now_ns);
 void cs_holders_free(void);
 
-// Waiting time for which no holder has been walked, by the reason, with an event name for it.
+// Waiting time for which no holder has been walked since the last call, by the reason, with an event
+// name for it.
 enum cs_unwalked {
   CS_UNWALKED_FREE,
   CS_UNWALKED_UNKNOWN,
@@ -34,6 +35,6 @@ enum cs_unwalked {
   CS_UNWALKED_LATE,
   CS_UNWALKED_REASONS,
 };
-uint64_t cs_holders_unwalked(enum cs_unwalked reason, uint32_t *name);
+uint64_t cs_holders_take_unwalked(enum cs_unwalked reason, uint32_t *name);
 
 #endif

@@ -4,9 +4,12 @@
 // in preemptive mode: its LockID is a wait handle, so the owner is in the object alone, and the
 // object's address is good only until a collection moves it.
 //
-// Invariants: `stops` is odd while the runtime may move objects, and whatever is read from an object
-// counts only if `stops` was even and the same before and after; a System.Threading.Lock counts only
-// if the object is of that class. All reads are guarded. A thread writes its own `wait`. A monitor's
+// Invariants: `stops` is odd while the runtime may move objects, and whatever the agent's thread reads
+// from an object counts only if `stops` was even and the same before and after; a System.Threading.Lock
+// counts only if the object is of that class. The class of a monitor's object is read where the wait
+// begins, so it is known during a collection, too. It is that of the monitor's object as long as the
+// thread waits, because what is waited for is alive, and until the runtime is suspended again, without
+// which no monitor goes over to another object and no class is unloaded. All reads are guarded. A thread writes its own `wait`. A monitor's
 // wait that Thread.Interrupt ends has no event, and lasts until the thread's next one. Signal-safe:
 // no.
 #include "events/lock_waits.h"
@@ -32,10 +35,17 @@ void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t 
   if (wait == NULL || world == NULL) return;
   cs_lock_wait_end(thread);
   bool monitor = cs_is_cooperative(world, thread->clr_thread);
+  uint32_t now = cs_load_acquire(&stops);
   if (!monitor && cs_load_acquire(&lock_layout.class) == 0) cs_store_release(&layout_wanted, true);
+  // A thread in cooperative mode keeps objects where they are. One that has not moved since this
+  // thread's last wait is not read again.
+  if (!monitor)
+    cs_store_relaxed(&wait->class, 0u);
+  else if (wait->class == 0 || wait->monitor == 0 || wait->object != object || wait->stops != now)
+    cs_store_relaxed(&wait->class, object != 0 ? cs_object_class(world, object) : 0);
   cs_store_relaxed(&wait->monitor, monitor ? lock : 0);
   cs_store_relaxed(&wait->object, object);
-  cs_store_relaxed(&wait->stops, cs_load_acquire(&stops));
+  cs_store_relaxed(&wait->stops, now);
   cs_add_seq(&wait->serial, 1);
 }
 
@@ -44,17 +54,10 @@ void cs_lock_wait_end(const struct cs_thread *thread) {
   if (wait != NULL && (cs_load_relaxed(&wait->serial) & 1) != 0) cs_add_seq(&wait->serial, 1);
 }
 
-// A thread in cooperative mode keeps objects where they are.
 uint64_t cs_lock_wait_class(const struct cs_thread *thread) {
   const struct cs_lock_wait *wait = wait_of(thread);
-  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  struct cs_object_monitor monitor;
-  if (wait == NULL || world == NULL || wait->object == 0) return 0;
-  if (wait->monitor == 0) return cs_load_acquire(&lock_layout.class);
-  return cs_is_cooperative(world, thread->clr_thread) &&
-                 cs_object_monitor(world, wait->monitor, &monitor) && monitor.object != 0
-             ? cs_object_class(world, monitor.object)
-             : 0;
+  if (wait == NULL || wait->object == 0) return 0;
+  return wait->monitor != 0 ? wait->class : cs_load_acquire(&lock_layout.class);
 }
 
 // ---- Suspensions ----
@@ -82,23 +85,25 @@ void cs_lock_layout_set(const struct cs_lock_layout *layout) {
 
 bool cs_lock_wait_read(const struct cs_agent_thread *t, struct cs_lock_wait *out) {
   const struct cs_lock_wait *wait = &t->lock_wait;
+  uint32_t now = cs_load_acquire(&stops);
   out->serial = cs_load_acquire(&wait->serial);
   if ((out->serial & 1) == 0) return false;
   out->monitor = cs_load_acquire(&wait->monitor);
   out->object = cs_load_acquire(&wait->object);
+  out->class = cs_load_acquire(&wait->class);
   out->stops = cs_load_acquire(&wait->stops);
+  if (out->monitor != 0) out->stops = now;
   return cs_load_acquire(&wait->serial) == out->serial;
 }
 
-static enum cs_lock_holder look_at_monitor(const struct cs_world *world, uint64_t at,
+static enum cs_lock_holder look_at_monitor(const struct cs_world *world,
+                                           const struct cs_lock_wait *wait,
                                            struct cs_lock_owner *out) {
   struct cs_object_monitor monitor;
-  uint32_t before = cs_load_acquire(&stops);
-  if (!cs_object_monitor(world, at, &monitor)) return CS_LOCK_UNKNOWN;
-  out->owner_at = at + CS_MONITOR_OWNER;
+  if (!cs_object_monitor(world, wait->monitor, &monitor)) return CS_LOCK_UNKNOWN;
+  out->owner_at = wait->monitor + CS_MONITOR_OWNER;
   out->owner = (uint32_t)monitor.owner_os_id;
-  out->class = monitor.object != 0 ? cs_object_class(world, monitor.object) : 0;
-  if ((before & 1) != 0 || cs_load_acquire(&stops) != before) out->class = 0;
+  out->class = cs_load_acquire(&stops) == wait->stops ? wait->class : 0;
   if (!monitor.locked) return CS_LOCK_FREE;
   return out->owner != 0 ? CS_LOCK_HELD : CS_LOCK_UNKNOWN;
 }
@@ -125,6 +130,5 @@ enum cs_lock_holder cs_lock_wait_owner(const struct cs_lock_wait *wait, struct c
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   *out = (struct cs_lock_owner){.owner = 0};
   if (world == NULL) return CS_LOCK_UNKNOWN;
-  return wait->monitor != 0 ? look_at_monitor(world, wait->monitor, out)
-                            : look_at_lock(world, wait, out);
+  return wait->monitor != 0 ? look_at_monitor(world, wait, out) : look_at_lock(world, wait, out);
 }

@@ -298,17 +298,21 @@ void cs_drain_losses(uint64_t by_mode[CS_SAMPLE_MODES]) {
   by_mode[cs_wants(CS_WIRE_MODE_CPU) ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL] += timed;
 }
 
+// At once, so that they have a time.
+static void send_unwalked_holders(void) {
+  for (int reason = 0; reason < CS_UNWALKED_REASONS; reason++) {
+    uint32_t name;
+    uint64_t ns = cs_holders_take_unwalked((enum cs_unwalked)reason, &name);
+    if (ns > 0 && name != 0) (void)send_unsampled(CS_WIRE_MODE_HOLDERS, name, ns);
+  }
+}
+
 void cs_drain_end(void) {
   cs_library_images_keep(UINT32_MAX);
   uint32_t names = cs_event_names_count();
   for (uint32_t name = 1; name <= names; name++) {
     uint64_t events = cs_event_name_take_unsampled(name);
     if (events > 0 && !send_unsampled(CS_WIRE_MODE_EXCEPTION, name, events)) return;
-  }
-  for (int reason = 0; reason < CS_UNWALKED_REASONS; reason++) {
-    uint32_t name;
-    uint64_t ns = cs_holders_unwalked((enum cs_unwalked)reason, &name);
-    if (ns > 0 && name != 0 && !send_unsampled(CS_WIRE_MODE_HOLDERS, name, ns)) return;
   }
 }
 
@@ -336,6 +340,7 @@ void cs_drain(void) {
       ((struct cs_agent_thread *)sample->agent)->repeatable = sent && is_repeatable(sample);
     cs_sample_ring_pop(&cs_agent.ring, sample);
   }
+  if (cs_wants(CS_WIRE_MODE_HOLDERS)) send_unwalked_holders();
   keep_images(newest);
   cs_statuses_send();
 }

@@ -21,10 +21,11 @@ struct cs_shown_walks {
 // The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are
 // atomic.
 struct cs_lock_wait {
-  uint32_t serial;   // odd: it waits
-  uint32_t stops;    // of the runtime, when the wait began
+  uint32_t serial;  // odd: it waits
+  uint32_t stops;   // of the runtime, when the wait began; in a copy of one for a monitor: was made
   uint64_t monitor;  // its address; 0: it waits for a System.Threading.Lock,
-  uint64_t object;   // which was here when the wait began
+  uint64_t object;   // where the lock's object was when the wait began
+  uint64_t class;    // the MethodTable of a monitor's object; 0: unknown
 };
 
 #define CS_NO_LOCK_OWNER UINT32_MAX  // nobody held it

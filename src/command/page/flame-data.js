@@ -2,7 +2,8 @@
 // the cost that one thread has in a node itself; a sample belongs to an entry. Nothing here knows
 // the document. What is looked at is a Tree (flame-tree.js), which a filter makes from this data.
 
-// The thread of what was counted and not walked. Its samples are made at the recording's end and stand for all of it.
+// The thread of what was counted and not walked. Except for holders, its samples are made at the recording's end and stand
+// for all of it.
 const UNWALKED = "[stacks that were not walked]";
 
 // One mode of a recording ("cpu", "wall", ...), with a unit of its own. Frames, threads and nodes
@@ -24,7 +25,7 @@ class Recording {
     this.whole = data.facts.whole;  // the whole that weights are parts of, such as "CPU time"
     this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what is counted
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
-    this.timeless = this.threads.map(({name}) => name === UNWALKED);  // per thread: when is not known
+    this.timeless = this.threads.map(({name}) => name === UNWALKED && data.facts.mode !== "holders");  // per thread: when is not known
     this.routes = data.routes?.length > 0 ? data.routes : null;  // numbered from 1
     this.traces = data.traces?.length > 0 ? data.traces : null;  // [route, id, first ms, ms, samples, weight], from 1
     this.grouped = false;  // by route

@@ -4,10 +4,12 @@
 //   Locks contend      threads that contend for locks, always in the same order, so that there is no deadlock
 //   Locks hand-over N  "owner" has a System.Threading.Lock for 20 ms N times, while "waits" waits for it; eight threads
 //                      "passes on" hand another one over all the time, so that it is often free, and kept for the next one
+//   Locks collected N  a Guard is locked for 20 ms N times while others wait for it, under collections all the time
 using System.Runtime.CompilerServices;
 
 if (args is ["contend"]) Contend.Run();
 else if (args is ["hand-over", var rounds]) HandOver.Run(int.Parse(rounds));
+else if (args is ["collected", var times]) Collected.Run(int.Parse(times));
 else Known.Run();
 
 static class Known
@@ -218,5 +220,55 @@ static class HandOver
         Volatile.Write(ref over, true);
         foreach (Thread thread in hands) thread.Join();
         Console.WriteLine(total);
+    }
+}
+
+sealed class Guard;
+
+static class Collected
+{
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WaitForGuard(Guard guard)
+    {
+        lock (guard) { }
+    }
+
+    // A new object each time, which collections move.
+    static void HoldGuard()
+    {
+        Guard guard = new();
+        Thread[] waits = new Thread[4];
+        lock (guard)
+        {
+            for (int i = 0; i < waits.Length; i++)
+            {
+                waits[i] = new Thread(() => WaitForGuard(guard)) { Name = "waits" };
+                waits[i].Start();
+            }
+            Thread.Sleep(20);
+        }
+        foreach (Thread thread in waits) thread.Join();
+    }
+
+    public static void Run(int times)
+    {
+        bool over = false;
+        List<object> kept = [];
+        for (int i = 0; i < 20_000; i++) kept.Add(new object[4]); // so that a collection takes a while
+        Thread collector = new(() =>
+        {
+            for (; !Volatile.Read(ref over); Thread.Sleep(1)) GC.Collect();
+        }) { Name = "collects" };
+        collector.Start();
+        Thread owner = new(() =>
+        {
+            for (int i = 0; i < times; i++) HoldGuard();
+        }) { Name = "owner" };
+        owner.Start();
+        owner.Join();
+        Volatile.Write(ref over, true);
+        collector.Join();
+        GC.KeepAlive(kept);
+        Console.WriteLine(times);
     }
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # holders.sh BUILD SOURCE MATERIAL: mode lock says who holds a System.Threading.Lock when a wait for it begins, also that
-# nobody does (tests/apps/Locks hand-over), and brings mode holders.
+# nobody does (tests/apps/Locks hand-over), and brings mode holders, which knows the type of a monitor's object also during
+# collections (Locks collected).
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap
@@ -41,6 +42,26 @@ for file in summary page.md page.txt; do
   grep -q 'HandOver.WhileOwned' $file && grep -qE '[0-9] (ms|s)\b' $file || { cat $file; fail "$file does not say who held the lock, and for how long"; }
 done
 grep -q 'for lock, Monitor and Lock only' summary && grep -q 'estimated from looks' summary || { cat summary; fail "the summary does not say what is not covered"; }
+
+# What was not walked has its times, too, not that of the recording's end.
+"$CLRSNAP" report --mode holders -o r.trace.json r.clrsnap 2> report.err || { cat report.err; fail "report"; }
+python3 - r.trace.json << 'PYTHON' || fail "what was not walked has no times"
+import json, sys
+events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e.get("cat") == "holders"]
+times = sorted(e["ts"] for e in events if e["ph"] == "e" and e["name"].startswith(("[nobody held", "[the holder was not walked")))
+whole = max(e["ts"] for e in events)
+assert len(times) > 5 and times[0] < whole / 2 < times[-1], (len(events), times[:3], times[-3:], whole)
+PYTHON
+
+# Beside collections all the time, a look finds what is held. A suspension that begins within a look takes that away.
+timeout 200 "$CLRSNAP" record --event-rate 1000000 --mode lock -o c.clrsnap -- dotnet "$APP" collected 40 > out 2> err || { cat err; fail "record collected"; }
+[ "$(cat out)" = 40 ] || { cat out; fail "the program"; }
+"$CLRSNAP" report --mode holders -o collected.collapsed c.clrsnap 2> report.err || { cat report.err; fail "report"; }
+leaves Collected.HoldGuard collected.collapsed > guarded
+awk '{ all += $NF } $0 ~ /^\[holds Guard\] / { known = $NF } END { exit !(known > 0 && known >= 0.9 * all) }' guarded ||
+  { cat guarded; fail "mode holders does not know what is held beside collections"; }
+"$CLRSNAP" report --mode lock -o waited.collapsed c.clrsnap 2> report.err || { cat report.err; fail "report"; }
+leaves Collected.WaitForGuard waited.collapsed | grep -q '^\[Guard held by owner\] ' || { leaves Collected.WaitForGuard waited.collapsed; fail "mode lock does not know what is waited for beside collections"; }
 
 # Without it, by a word or because the output shows one mode.
 record --mode lock --holders off -o off.clrsnap

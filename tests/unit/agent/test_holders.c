@@ -126,19 +126,44 @@ static void test_monitor(void **state) {
   begin(true, &monitor, &object.class);
   look(CS_LOCK_HELD, address(object_class));
   assert_int_equal(cs_lock_wait_class(&thread), address(object_class));
+  // The owner is not in the object, and its class was read before: a collection changes nothing.
   cs_lock_objects_may_move();
-  look(CS_LOCK_HELD, 0);  // the owner is not in the object
+  object.class = 0;
+  look(CS_LOCK_HELD, address(object_class));
   cs_lock_objects_stay();
   look(CS_LOCK_HELD, address(object_class));
   object.header++;  // the object has moved away
-  look(CS_LOCK_HELD, 0);
-  assert_int_equal(cs_lock_wait_class(&thread), 0);
+  look(CS_LOCK_HELD, address(object_class));
+  assert_int_equal(cs_lock_wait_class(&thread), address(object_class));
+  struct cs_lock_wait wait;
+  struct cs_lock_owner out;
+  assert_true(cs_lock_wait_read(&agent, &wait));
+  cs_lock_objects_may_move();  // since then the monitor may have gone over to another object
+  assert_int_equal(cs_lock_wait_owner(&wait, &out), CS_LOCK_HELD);
+  assert_int_equal(out.class, 0);
+  cs_lock_objects_stay();
   monitor.owner_os_id = 0;
   look(CS_LOCK_UNKNOWN, 0);
   monitor.state = 0;
   look(CS_LOCK_FREE, 0);
   monitor.index++;  // the lock of another object by now
   look(CS_LOCK_UNKNOWN, 0);
+}
+
+// An object is read again if it may have moved since, or if it is another one.
+static void test_class_is_current(void **state) {
+  (void)state;
+  begin(true, &monitor, &object.class);
+  object.class = address(lock_class);
+  begin(true, &monitor, &object.class);
+  look(CS_LOCK_HELD, address(object_class));
+  cs_lock_objects_may_move();
+  cs_lock_objects_stay();
+  begin(true, &monitor, &object.class);
+  look(CS_LOCK_HELD, address(lock_class));
+  begin(false, NULL, &lock_object);
+  begin(true, &monitor, &sync_table[0]);
+  look(CS_LOCK_HELD, 0);
 }
 
 static void test_lock(void **state) {
@@ -168,6 +193,7 @@ int main(void) {
       cmocka_unit_test_setup(test_join, set_up),
       cmocka_unit_test_setup(test_wait, set_up),
       cmocka_unit_test_setup(test_monitor, set_up),
+      cmocka_unit_test_setup(test_class_is_current, set_up),
       cmocka_unit_test_setup(test_lock, set_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
