@@ -13,6 +13,7 @@ writers() {
   cat << 'TABLE'
 base/log: one line with one write, escaped by print.c
 base/print: the function itself
+cli/top_workers: what a look has found, to the command, through a pipe
 formats/markdown_fit: text that cs_print has written to memory
 formats/otlp: protobuf
 formats/pprof: protobuf

@@ -2,7 +2,8 @@
 // `clrsnap top`: a recording that is shown while it is made, and of which only sums are kept. A
 // program that it has started is asked to end with it. Invariant: standard output gets the tables
 // and nothing else; what the program writes goes to standard error or, with a screen, to a file.
-// One thread (and that of counters.c). Signal-safe: no.
+// One thread (and that of counters.c); where the workers of a starved pool wait is looked up by a
+// process of its own (top_workers.c). Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "cli/start.h"
+#include "cli/top_workers.h"
 #include "cli/verbs.h"
 #include "naming/naming.h"
 #include "naming/resolve.h"
@@ -28,6 +30,7 @@ struct watch {
   struct cs_top_proc proc;
   struct cs_top_moment moment;
   struct cs_counter_reader *counters;
+  struct cs_top_workers workers;
   uint32_t *unnamed;  // frames whose names have not arrived yet
   size_t unnamed_count, unnamed_capacity;
   struct cs_top_known *known;
@@ -128,6 +131,7 @@ static void take_facts(struct watch *w, uint64_t now) {
   unsigned processors =
       sched_getaffinity(f->pid, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 0;
   cs_top_pool_read(&f->pool, &w->proc, &f->counters, processors);
+  cs_top_workers_see(&w->workers, f->pid, now, &f->pool);
   f->cpu = w->proc.at_ns > 0 ? w->proc.cpu : -1;
   f->rss_bytes = w->proc.rss_bytes;
   w->last_ns = now;
@@ -395,6 +399,7 @@ static int run(struct watch *w) {
 }
 
 static void clean_up(struct watch *w) {
+  cs_top_workers_end(&w->workers);
   if (w->counters != NULL) cs_counters_close(w->counters);
   free_tables(&w->moment);
   cs_top_free(&w->top);

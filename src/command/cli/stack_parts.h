@@ -17,6 +17,9 @@ void cs_stack_print_process(int pid, const char *command, const char *version);
 void cs_stack_print_pool(const struct cs_outside_pool *pool);
 void cs_stack_put_pool(struct cs_json_writer *j, const struct cs_outside_pool *pool);
 
+// Where workers wait: "Task.Wait at Shop.Cart.Load (Cart.cs:12)".
+void cs_stack_wait_place(const struct cs_outside_wait *wait, char *text, size_t cap);
+
 // A line for each deadlock (stack_locks.c).
 void cs_stack_print_deadlocks(FILE *out, const struct cs_outside *outside);
 void cs_stack_put_deadlocks(struct cs_json_writer *j, const struct cs_outside *outside);

@@ -7,8 +7,7 @@
 #include "cli/stack_parts.h"
 #include "util/say.h"
 
-// "Task.Wait at Shop.Cart.Load (Cart.cs:12)"
-static void put_place(const struct cs_outside_wait *wait, char *text, size_t cap) {
+void cs_stack_wait_place(const struct cs_outside_wait *wait, char *text, size_t cap) {
   const struct cs_outside_frame *at = wait->at;
   int n = snprintf(text, cap, "%s",
                    wait->in != NULL ? cs_outside_short_name(wait->in->name) : "native code");
@@ -35,7 +34,7 @@ void cs_stack_print_pool(const struct cs_outside_pool *pool) {
   else
     cs_print(stdout, "its queues cannot be read: %s\n", pool->now.why);
   for (uint32_t i = 0; i < pool->wait_count && i < PLACES; i++) {
-    put_place(&pool->waits[i], place, sizeof place);
+    cs_stack_wait_place(&pool->waits[i], place, sizeof place);
     if (i == 0 && pool->starved)
       cs_print(stdout, "The pool is starved: %" PRIu32 " of %" PRIu32 " workers wait in ",
                pool->waits[i].workers, workers);

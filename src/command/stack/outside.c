@@ -244,7 +244,7 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
   struct cs_heap_modules *modules = cs_heap_modules_new(remote);
   struct cs_heap *heap = cs_outside_pool_open(modules, &outside->pool);
   bool ok = stop_and_walk(outside, remote, modules, heap, options, err);
-  if (ok && cs_outside_pool_may_starve(outside)) {
+  if (ok && !options->once && cs_outside_pool_may_starve(outside)) {
     cs_remote_raise_priority();
     cs_outside_pool_confirm(remote, heap, outside);
   }

@@ -145,6 +145,7 @@ struct cs_outside {
 struct cs_outside_options {
   bool native;     // with native frames
   bool raw_names;  // methods as compilers named them
+  bool once;       // one stop only: whether the pool is starved is not asked
 };
 
 static inline bool cs_outside_is_waiting(const struct cs_outside_thread *thread) {

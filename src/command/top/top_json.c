@@ -29,6 +29,16 @@ static void put_counters(struct cs_json_writer *j, const struct cs_counters *c) 
   if (c->why[0] != '\0') cs_json_text(j, "no_counters_because", c->why);
 }
 
+static void put_cause(struct cs_json_writer *j, const struct cs_top_cause *c) {
+  if (c->why[0] != '\0') cs_json_text(j, "wait_unknown_because", c->why);
+  if (c->place[0] == '\0') return;
+  cs_json_open(j, "wait", '{');
+  cs_json_text(j, "place", c->place);
+  CS_JSON_UINTS(j, {"waiting", c->waiting}, {"workers", c->workers}, {"queued", c->queued});
+  put_number(j, "age_s", c->age_s, 1);
+  cs_json_close(j, "}");
+}
+
 static void put_pool(struct cs_json_writer *j, const struct cs_top_pool *p) {
   if (!p->known) {
     cs_json_null(j, "thread_pool");
@@ -38,6 +48,7 @@ static void put_pool(struct cs_json_writer *j, const struct cs_top_pool *p) {
   CS_JSON_UINTS(j, {"workers", p->threads}, {"asleep", p->asleep}, {"queued", p->queued});
   put_number(j, "completed_per_s", p->completed_per_s, 1);
   cs_json_bool(j, "starved", p->starved);
+  put_cause(j, &p->cause);
   cs_json_close(j, "}");
 }
 

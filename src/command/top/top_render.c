@@ -115,6 +115,15 @@ static size_t whole_facts(const char *text, size_t len, unsigned columns) {
   return end;
 }
 
+// The number of bytes at the front that fill at most that many columns and are whole words.
+static size_t whole_words(const char *text, size_t len, unsigned columns) {
+  size_t end = fitting(text, len, columns);
+  if (end == len) return end;
+  for (size_t at = end; at > 0; at--)
+    if (text[at] == ' ') return at;
+  return end;
+}
+
 __attribute__((format(printf, 3, 4))) static void put_facts_line(struct header *h,
                                                                  enum cs_grid_style style,
                                                                  const char *format, ...) {
@@ -127,7 +136,7 @@ __attribute__((format(printf, 3, 4))) static void put_facts_line(struct header *
   const char *at = raw;
   for (size_t len = strlen(raw); len > 0; h->row++) {
     size_t end = h->spare > 0 ? whole_facts(at, len, h->grid->columns) : len;
-    if (end == 0) end = len;
+    if (end == 0) end = whole_words(at, len, h->grid->columns);  // a fact that is wider than a line
     if (end < len) h->spare--;
     put(h->grid, h->row, style, "%.*s", (int)end, at);
     at += end;
@@ -197,10 +206,18 @@ static void put_pool(const struct cs_top_moment *m, struct header *h) {
                  " items queued, %.0f completed/s",
                  p->threads, p->asleep, p->queued, p->completed_per_s);
   if (!p->starved) return;
-  put_facts_line(h, CS_GRID_BOLD,
-                 "the pool is starved: %" PRIu32 " of %" PRIu32 " workers wait; %" PRIu64
-                 " items queued; clrsnap stack %d says where",
-                 p->asleep, p->threads, p->queued, m->facts.pid);
+  const struct cs_top_cause *c = &p->cause;
+  if (c->place[0] != '\0')
+    put_facts_line(h, CS_GRID_BOLD,
+                   "the pool is starved: %" PRIu32 " of %" PRIu32 " workers wait in %s; %" PRIu64
+                   " items queued (%.0f s ago)",
+                   c->waiting, c->workers, c->place, c->queued, c->age_s);
+  else
+    put_facts_line(h, CS_GRID_BOLD,
+                   "the pool is starved: %" PRIu32 " of %" PRIu32 " workers wait; %" PRIu64
+                   " items queued; where they wait is %s%s",
+                   p->asleep, p->threads, p->queued,
+                   c->why[0] != '\0' ? "not known: " : "being looked at", c->why);
 }
 
 static void put_facts(const struct cs_top_moment *m, struct header *h) {
@@ -352,15 +369,6 @@ static const struct {
      "starved: items wait for more than a second, most workers "
      "sleep, and a processor is free"},
 };
-
-// The number of bytes at the front that fill at most that many columns and are whole words.
-static size_t whole_words(const char *text, size_t len, unsigned columns) {
-  size_t end = fitting(text, len, columns);
-  if (end == len) return end;
-  for (size_t at = end; at > 0; at--)
-    if (text[at] == ' ') return at;
-  return end;
-}
 
 // Instead of all else, because it fills a small screen.
 static void put_help(struct cs_grid *grid) {

@@ -67,6 +67,11 @@ grep -A1 -x '7 threads ".NET TP Worker": waiting in futex for a task' "$WORK/tex
 "$CLRSNAP" stack --each "$PID" > "$WORK/each" || fail "stack --each"
 [ "$(grep -cE '^Thread [0-9]+ ".NET TP Worker": waiting in futex for a task$' "$WORK/each")" = 7 ] || { cat "$WORK/each"; fail "--each"; }
 top '(pool["starved"], pool["workers"], pool["asleep"], pool["queued"]) == (True, 8, 8, 32)' || fail "top: a starved pool"
+top "pool['starved'] and [pool.get('wait', {}).get(k) for k in ('place', 'waiting', 'workers', 'queued')] == [
+  'Task.Wait at Program.Blocking (Program.cs:$line)', 7, 8, 32]" || fail "top: where its workers wait"
+timeout 300 "$CLRSNAP" top --text --interval 1 -n 90 "$PID" 2> "$WORK/err" |
+  grep -qE "^the pool is starved: 7 of 8 workers wait in Task.Wait at Program.Blocking \(Program.cs:$line\); 32 items queued \([0-9]+ s ago\)\$" ||
+  fail "top does not say where the workers wait"
 recorded '8 workers, at most 32 items queued [(]at [0-9.]+ s[)]; starved in [0-9]+ of [0-9]+ looks( .*)?' \
   "7 of 8 workers wait in Task.Wait at Program.Blocking [(]Program.cs:$line[)]; 32 items queued"
 end

@@ -455,7 +455,7 @@ static void facts_are_wrapped(void **state) {
                 "pool 40 threads, 37 of them asleep; 212 items queued,|\n"
                 "2 completed/s|\n"
                 "the pool is starved: 37 of 40 workers wait;|\n"
-                "212 items queued; clrsnap stack 4711 says where|\n"
+                "212 items queued; where they wait is being looked at|\n"
                 "methods, last 10 s, by self, % of CPU time|\n"
                 " self %  total %  method|\n"
                 "   40.0     90.0  App.Work|\n"
@@ -464,6 +464,22 @@ static void facts_are_wrapped(void **state) {
                 "   10.0     10.0  App.Idle|\n"
                 "|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n"
                 "q quit  ? help  tab threads  s,t,n sort  w span  N native|\n");
+  m.facts.pool.cause = (struct cs_top_cause){.waiting = 35,
+                                             .workers = 39,
+                                             .queued = 200,
+                                             .age_s = 3,
+                                             .place = "Task.Wait at A.B (C.cs:1)"};
+  struct cs_grid grid;
+  cs_grid_init(&grid, 33, 60);
+  cs_top_render(&m, &grid);
+  assert_true(is_on(&grid, "the pool is starved: 35 of 39 workers wait in Task.Wait at"));
+  assert_true(is_on(&grid, "A.B (C.cs:1); 200 items queued (3 s ago)"));
+  cs_grid_free(&grid);
+  m.facts.pool.cause = (struct cs_top_cause){.why = "it may not be read"};
+  cs_grid_init(&grid, 33, 200);
+  cs_top_render(&m, &grid);
+  assert_true(is_on(&grid, "212 items queued; where they wait is not known: it may not be read"));
+  cs_grid_free(&grid);
   free_moment(&m);
 }
 
