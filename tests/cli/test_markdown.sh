@@ -115,7 +115,15 @@ for what in golden later; do
     END { exit modes != 7 || rows != 7 }' <(sed 's/?/ /' $what.diff.md) || fail "$what: $(cat $what.diff.md)"
 done
 [ "$(wc -c < all.md)" -gt 3000 ] || fail "all modes leave room that is not used: $(cat all.md)"
-grep -q '^40 pauses; every one was recorded\.$' all.md && ! grep -q 'gc: few' all.md || fail "all: $(cat all.md)"
+grep -q '^gc: .*; 40 pauses, every one$' all.md && ! grep -q 'gc: few' all.md || fail "all: $(cat all.md)"
+# Each mode has a heading with its own amount, and, below it, its method with the most.
+awk '/^[a-z]+: .*; [0-9]+ / { modes++; next } / %  .*(Shop|Odd)/ && modes > last { rows++; last = modes } END { exit modes != 7 || rows != 7 }' all.md ||
+  fail "a mode has no row: $(cat all.md)"
+run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o nothing.clrsnap -- "$FAKE" empty
+run 0 "$CLRSNAP" report -o nothing.md nothing.clrsnap
+for mode in alloc lock wait exception gc holders; do
+  grep -qE "(^|## )$mode: .*none happened while the program was recorded[.]?$|^0 .*: none happened while the program was recorded[.]$" nothing.md || fail "$mode is empty without a reason: $(cat nothing.md)"
+done
 grep -q '^- cpu: no samples; the program used too little CPU time\.$' empty.md || fail "empty: $(cat empty.md)"
 grep -q '^- The program was killed' killed.md || fail "killed: $(cat killed.md)"
 cat > check.py <<'X'

@@ -13,7 +13,7 @@
 struct cs_detail {
   unsigned methods, others, stacks;  // rows of tables; others 0: a row of `methods` may be any code
   unsigned name, stack;              // bytes of a name, and of a stack's line
-  bool brief;                        // without explanations
+  bool brief;                        // as markdown_brief.c writes it
 };
 
 // What a page is written with: a level of detail for the text that is not of one mode, and one for
@@ -23,7 +23,7 @@ struct cs_details {
 };
 
 // Writes to `out` what `write` writes in the most detail in which it fits: the same for all modes,
-// and what is left then goes to the first ones.
+// and what is left then goes to one after the other.
 bool cs_markdown_fit(void (*write)(const void *what, const struct cs_details *d, FILE *out),
                      const void *what, size_t modes, FILE *out);
 // A name in at most `most` bytes: of a longer one, its beginning and its end.
@@ -34,6 +34,8 @@ void cs_markdown_code_end(FILE *out);  // ends it
 const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
 // Whether each event of the mode is in the recording, so that its shares have no error of chance.
 bool cs_markdown_has_all(const struct cs_facts *f);
+// Why a mode has no samples.
+void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out);
 // What is odd about a recording: one list item each, at most `most`; returns their number.
 unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out);
 

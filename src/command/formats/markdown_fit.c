@@ -9,8 +9,8 @@
 
 static const struct cs_detail levels[] = {
     {12, 5, 5, 90, 240, false}, {8, 4, 4, 80, 200, false}, {5, 3, 3, 70, 160, false},
-    {4, 2, 2, 60, 120, false},  {3, 1, 1, 50, 100, true},  {2, 1, 1, 40, 80, true},
-    {1, 1, 0, 40, 0, true},     {1, 0, 0, 40, 0, true},    {0, 0, 0, 40, 0, true},
+    {4, 2, 2, 60, 120, false},  {3, 1, 0, 60, 100, true},  {3, 0, 0, 50, 80, true},
+    {2, 0, 0, 40, 0, true},     {1, 0, 0, 40, 0, true},    {0, 0, 0, 40, 0, true},
 };
 
 struct text {
@@ -44,11 +44,14 @@ bool cs_markdown_fit(writer *write, const void *what, size_t modes, FILE *out) {
     for (size_t m = 0; m < modes; m++) d.mode[m] = &levels[i];
     if (!attempt(write, what, &d, &best, &fits)) return false;
   }
-  for (size_t m = 0; m < modes && best.text != NULL; m++) {
-    for (fits = true; fits && d.mode[m] > levels;) {
+  for (bool more = best.text != NULL; more;) {
+    more = false;
+    for (size_t m = 0; m < modes; m++) {
+      if (d.mode[m] == levels) continue;
       d.mode[m]--;
       if (!attempt(write, what, &d, &best, &fits)) fits = false;
       if (!fits) d.mode[m]++;
+      more |= fits;
     }
   }
   if (best.text == NULL) return false;

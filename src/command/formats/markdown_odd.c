@@ -18,6 +18,18 @@ bool cs_markdown_has_all(const struct cs_facts *f) {
          f->samples >= f->events && f->lost_samples == 0;
 }
 
+void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {
+  const struct cs_mode *mode = cs_mode_of(f);
+  if (f->mode == CS_WIRE_MODE_ASYNC && f->looks.looks > 0)
+    cs_print(out, "no operation was suspended at any of %" PRIu64 " looks", f->looks.looks);
+  else if (f->mode == CS_WIRE_MODE_ASYNC)
+    cs_print(out, "no look at suspended operations succeeded");
+  else if (mode->timed)
+    cs_print(out, "the program used too little %s", mode->whole);
+  else
+    cs_print(out, "none happened while the program was recorded");
+}
+
 struct list {
   const struct cs_profile_set *set;
   unsigned count, most;
