@@ -26,22 +26,32 @@ def batches(kind, items, head):
         yield record(kind, head(first, len(part)) + b"".join(part))
 
 
-name, nodes, samples = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-mode, letters = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 4 else (1, 0)
-tree = [struct.pack("<IIQ", 0, 0, mode << 32 | 1)]
-tree += [struct.pack("<IIQ", i, 0, 1 << 32) for i in range(1, nodes)]
-other = len(tree) + 1
-tree += [struct.pack("<IIQ", 1, 0, 2 << 32)]
-tree += [struct.pack("<IIQ", other + i, 0, 1 << 32) for i in range(nodes - 1)]
-leaves = list(range(1, nodes + 1)) + [nodes if i % 2 or mode != 1 else len(tree) for i in range(samples)]
-taken = [struct.pack("<QQIIII", 1000 * i, 1000, leaf, 1, 0, 0) for i, leaf in enumerate(leaves)]
-with open(name, "wb") as out:
-    out.write(b"CLRSNAPF" + struct.pack("<II", 10, 16))
-    out.write(record(META, struct.pack("<IIII", 0, 999, 0, 1 << mode) + text(b"deep") + text(b"0") + text(b"") + bytes(8)))
-    for number in (1, 2):
-        names = b"".join(map(text, (b"a.dll", b"N", b"T", b"Method%d" % number + b"x" * letters, b"")))
-        out.write(record(FUNCTION, struct.pack("<III", number, 0, 0) + names))
-    for part in batches(NODES, tree, lambda first, count: struct.pack("<II", first + 1, count)):
-        out.write(part)
-    for part in batches(SAMPLES, taken, lambda first, count: struct.pack("<II", count, 0)):
-        out.write(part)
+def write(name, mode, functions, tree, taken):
+    """functions: their methods' names, numbered from 1. A node refers to function n by n << 32."""
+    with open(name, "wb") as out:
+        out.write(b"CLRSNAPF" + struct.pack("<II", 10, 16))
+        out.write(record(META, struct.pack("<IIII", 0, 999, 0, 1 << mode) + text(b"deep") + text(b"0") + text(b"") + bytes(8)))
+        for number, method in enumerate(functions, 1):
+            names = b"".join(map(text, (b"a.dll", b"N", b"T", method, b"")))
+            out.write(record(FUNCTION, struct.pack("<III", number, 0, 0) + names))
+        for part in batches(NODES, tree, lambda first, count: struct.pack("<II", first + 1, count)):
+            out.write(part)
+        for part in batches(SAMPLES, taken, lambda first, count: struct.pack("<II", count, 0)):
+            out.write(part)
+
+
+def main():
+    name, nodes, samples = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    mode, letters = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 4 else (1, 0)
+    tree = [struct.pack("<IIQ", 0, 0, mode << 32 | 1)]
+    tree += [struct.pack("<IIQ", i, 0, 1 << 32) for i in range(1, nodes)]
+    other = len(tree) + 1
+    tree += [struct.pack("<IIQ", 1, 0, 2 << 32)]
+    tree += [struct.pack("<IIQ", other + i, 0, 1 << 32) for i in range(nodes - 1)]
+    leaves = list(range(1, nodes + 1)) + [nodes if i % 2 or mode != 1 else len(tree) for i in range(samples)]
+    taken = [struct.pack("<QQIIII", 1000 * i, 1000, leaf, 1, 0, 0) for i, leaf in enumerate(leaves)]
+    write(name, mode, [b"Method%d" % number + b"x" * letters for number in (1, 2)], tree, taken)
+
+
+if __name__ == "__main__":
+    main()

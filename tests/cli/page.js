@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Drives the flame graph page in a headless Chromium as a person would, with mouse and keys, and checks what the page
 // shows. Usage: node page.js CHROMIUM PAGE.html MANY.html DIFF.html MODES.html SERVED.html
-// REQUESTS.html BY-ROUTE.html BY-TRACE.html IDLE-DIFF.html RATE-DIFF.html. Exit code 0 or 1.
+// REQUESTS.html BY-ROUTE.html BY-TRACE.html IDLE-DIFF.html RATE-DIFF.html THIN.html WIDER.html. Exit code 0 or 1.
 "use strict";
 const {run} = require("./browser.js");
 

@@ -172,7 +172,7 @@ async function testFolding() {
 async function testGlance() {
   const lines = () => evaluate('[...document.querySelectorAll("#glance li")].map(li => li.textContent)');
   await open(`file://${page}`);
-  const [hot, cpu, note, ...rest] = await lines();
+  const [hot, note, cpu, ...rest] = await lines();
   assert.strictEqual(hot, "Hottest own code: Cart<Int32>.Work 12.00 ms (self 2.00 ms, total 12.00 ms) · " +
     "Program.Main 4.00 ms (self 0.00 ms, total 18.00 ms) · " + `${EVIL} 2.00 ms (self 2.00 ms, total 2.00 ms)`);
   assert.match(cpu, /^CPU: 22\.00 ms in [0-9.]+ s: [0-9.]+ of 4 processors busy on average$/);
@@ -225,6 +225,7 @@ async function testGlance() {
     ["Waits for locks: 22.00 ms, held by Cart<Int32>.Work 36.36 %"]);
   // Both in a window of any width, with the first method's name, and what is not covered.
   const narrow = rewrite(holders, "narrow.html", data => {
+    data.pool = "8 workers, nothing queued; not starved in 4 looks";
     data.modes.push({...structuredClone(data.modes[1]), facts: {...data.modes[1].facts, mode: "lock"}});
     data.modes[2].strings = data.modes[2].strings.map(name => name === "[holds System.Object]" ? "[System.Object held by auditor]" : name);
   });
@@ -235,9 +236,10 @@ async function testGlance() {
       .map(li => [li.getBoundingClientRect(), li.querySelector("button").getBoundingClientRect()])
       .map(([line, name]) => line.height > 0 && name.right <= line.right && name.bottom <= line.bottom + 1)`);
     assert.deepStrictEqual(whole, [true, true], `${width} x ${height} pixels`);
-    if (height <= 700) continue; // one row of facts, which fades out at its end
-    const facts = await evaluate(`[...document.querySelectorAll("#facts > *")].map(fact => fact.getBoundingClientRect().right <= innerWidth)`);
-    assert(facts.length > 3 && facts.every(inside => inside), `facts are cut at ${width} pixels`);
+    // One row of facts, which fades out at its end, and all of them in the panel.
+    const facts = await evaluate(`[...document.querySelectorAll("#facts > *")].filter(fact => ![...document.querySelectorAll("#cost > *")]
+      .some(other => other.textContent === fact.textContent)).length`);
+    assert.strictEqual(facts, 0, "facts that are not in the panel");
   }
   await send("Emulation.clearDeviceMetricsOverride");
   await open(`file://${diffPage}`);
@@ -250,6 +252,42 @@ async function testGlance() {
   await open(`file://${lined}`);
   assert((await lines())[0].startsWith("Hottest own code: Cart<Int32>.Work 16.00 ms (self 2.00 ms, total 20.00 ms; " +
     "hottest line Cart.cs:12) · "), (await lines())[0]);
+}
+
+// The header is low at any width, with all modes and many lines; what it does not show is one click away.
+async function testHeader() {
+  const file = rewrite(page, "header.html", data => {
+    const [first] = data.modes;
+    for (const mode of ["wall", "alloc", "lock", "wait", "holders", "exception", "gc"])
+      data.modes.push({...structuredClone(first), facts: {...first.facts, mode}});
+    data.pool = "8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks";
+    data.odd = ["few samples.", "A note that is long. ".repeat(20)];
+  });
+  const first = () => evaluate(`(() => {
+    const all = [...document.querySelectorAll("#glance li")];
+    return {all: all.length, seen: all.filter(li => li.getBoundingClientRect().height > 0).length, top: all[0].textContent,
+      cut: all.filter(li => li.scrollWidth > li.clientWidth).length, main: document.querySelector("main").getBoundingClientRect().top,
+      header: document.querySelector("header").getBoundingClientRect().height,
+      wide: document.documentElement.scrollWidth - innerWidth, more: document.getElementById("glance-more").textContent};
+  })()`);
+  for (const [width, height, most] of [[1400, 900, 190], [900, 800, 190], [480, 800, 210], [480, 600, 210]]) {
+    await send("Emulation.setDeviceMetricsOverride", {width, height, deviceScaleFactor: 1, mobile: false});
+    await open(`file://${file}#heat=off`);
+    const shown = height > 700 ? 4 : 3;
+    const closed = await first();
+    assert(closed.header <= most && closed.wide <= 0, `the header at ${width} x ${height}: ${JSON.stringify(closed)}`);
+    assert(closed.all > 4 && closed.seen === shown && closed.top.startsWith("Thread pool: "), JSON.stringify(closed));
+    assert.strictEqual(closed.more, `${closed.all - shown} more`);
+    await click(await middle("#glance-more"));
+    const opened = await first();
+    assert(opened.seen === opened.all && opened.cut === 0 && Math.abs(opened.header - closed.header) < 1, JSON.stringify([closed, opened]));
+    await press("Escape");
+    assert.strictEqual((await first()).seen, shown);
+    await press("g");
+    assert.strictEqual((await first()).seen, opened.all);
+    await press("g");
+  }
+  await send("Emulation.clearDeviceMetricsOverride");
 }
 
 // A search that finds something in another mode only says so.
@@ -272,4 +310,4 @@ async function testElsewhere() {
   assert.strictEqual(await evaluate('document.getElementById("elsewhere").hidden'), true);
 }
 
-module.exports = {testInlined, testModes, testIdle, testFolding, testGlance, testElsewhere};
+module.exports = {testHeader, testInlined, testModes, testIdle, testFolding, testGlance, testElsewhere};

@@ -3,7 +3,8 @@
 "use strict";
 const fs = require("fs"), zlib = require("zlib");
 const {evaluate, point, click} = require("./browser.js");
-const [page, manyPage, diffPage, modesPage, servedPage, requestsPage, byRoutePage, byTracePage, idlePage, ratePage] =
+const [page, manyPage, diffPage, modesPage, servedPage, requestsPage, byRoutePage, byTracePage, idlePage, ratePage,
+  thinPage, widerPage] =
   process.argv.slice(3);
 
 // Where the widest node of that name is drawn.
@@ -45,4 +46,4 @@ function rewrite(from, name, change) {
 }
 
 module.exports = {page, manyPage, diffPage, modesPage, servedPage, requestsPage, byRoutePage, byTracePage, idlePage,
-  ratePage, place, hover, pick, zoomed, hash, focused, column, cell, rewrite, WORK, EVIL};
+  ratePage, thinPage, widerPage, place, hover, pick, zoomed, hash, focused, column, cell, rewrite, WORK, EVIL};

@@ -3,7 +3,7 @@
 "use strict";
 const assert = require("assert");
 const {send, evaluate, text, settled, open, press, click, drag, middle, choose} = require("./browser.js");
-const {page, manyPage, diffPage, place, pick, cell, rewrite} = require("./page_parts.js");
+const {page, manyPage, diffPage, thinPage, widerPage, place, pick, cell, rewrite} = require("./page_parts.js");
 
 // A flame that is higher than the window stays at its bottom, also after the window has grown.
 async function testGrown() {
@@ -107,6 +107,29 @@ async function testShort() {
   await send("Emulation.clearDeviceMetricsOverride");
 }
 
+// A tower of 150 rows that is narrower than a pixel is not seen before a zoom to it, and makes no graph high; one of some
+// pixels may be scrolled to.
+async function testTowers() {
+  const view = () => evaluate(`({rows: main.rows(), chart: main.host.clientHeight, high: main.host.scrollHeight,
+    table: document.getElementById("methods").getBoundingClientRect().height})`);
+  for (const [file, thin] of [[thinPage, true], [widerPage, false]]) {
+    await open(`file://${file}`);
+    const {rows, chart, high, table} = await view();
+    assert(table >= 170 && chart < 200, JSON.stringify({file, rows, chart, high, table}));
+    assert(thin ? rows < 10 && high === chart : rows > 150 && high > 150 * 19, JSON.stringify({file, rows, chart, high}));
+    const last = await evaluate("state.tree.widestNamed('N.T.Level149')");
+    assert(last > 0);
+    await evaluate(`main.select(${last})`);
+    await settled();
+    assert.match(await text("status"), /^N\.T\.Level149 /);
+    assert((await view()).rows > 150);
+    const y = await evaluate(`main.rowTop(main.tree.depth[${last}])`);
+    assert(y >= 0 && y < await evaluate("main.host.clientHeight"), `the box is at ${y}`);
+    await press("Escape");
+    assert.strictEqual((await view()).rows, rows);
+  }
+}
+
 // The hits of a search have a count and an order, the widest first; narrow ones are zoomed to, and those too narrow to be
 // drawn have marks.
 async function testHits() {
@@ -147,4 +170,4 @@ async function testHits() {
   assert(width >= 26, `the hit is ${width} pixels wide`);
 }
 
-module.exports = {testGrown, testLongProgram, testMany, testShort, testHits};
+module.exports = {testGrown, testLongProgram, testMany, testShort, testTowers, testHits};

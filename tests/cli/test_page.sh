@@ -26,10 +26,15 @@ run 0 "$CLRSNAP" diff -o idle.html busy.clrsnap served.clrsnap
 run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record --mode cpu,alloc,wall -o three.clrsnap -- "$FAKE" later
 run 0 "$CLRSNAP" diff -o modes.html two.clrsnap three.clrsnap
+for tower in "thin 1" "wider 20"; do
+  python3 "$here/tower.py" tower.clrsnap 150 "${tower#* }" 2000 || fail "tower.py"
+  run 0 "$CLRSNAP" report -o "${tower% *}.html" tower.clrsnap
+done
 [ "$(stat -c %s many.html)" -lt 10000000 ] || fail "100,000 stacks are $(stat -c %s many.html) bytes"
 node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" \
   "$scratch/modes.html" "$scratch/served.html" "$scratch/requests.html" "$scratch/by-route.html" \
-  "$scratch/by-trace.html" "$scratch/idle.html" "$scratch/rate.html" || fail "page.js"
+  "$scratch/by-trace.html" "$scratch/idle.html" "$scratch/rate.html" "$scratch/thin.html" \
+  "$scratch/wider.html" || fail "page.js"
 
 # Every box, row and cell in every mode and view; the frames' numbers have another meaning in each mode.
 run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc --holders off -o uneven.clrsnap -o uneven.html -o uneven.json -- \

@@ -10,6 +10,7 @@ function fact(text, value, title, mood, where = "facts") {
   if (title) item.title = title;
   if (mood) item.className = mood;
   $(where).append(item);
+  if (where === "facts") $("cost").append(item.cloneNode(true));  // one line may not have room for all of them
 }
 const ownFact = (text, value, title, mood) => fact(text, value, title, mood, "cost");
 

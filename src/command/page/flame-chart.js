@@ -5,6 +5,8 @@ const ROW = 19;             // pixels
 const MIN_WIDTH = 0.5;      // narrower nodes are drawn together, as one shaded strip
 const LABEL_MIN = 26;
 const FOUND_MIN = 2;        // a search's hits are as wide as this at least
+const HEIGHT_MIN = 2;       // narrower boxes do not make the graph higher
+const FULL_MIN = 0.1;       // rows whose boxes cover less of the width may be scrolled to
 const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
 const ZOOM_MS = 160;
 
@@ -48,7 +50,7 @@ class Chart extends Surface {
     this.tree = null;
     this.upward = false;      // the root is at the bottom
     this.skip = 0;            // rows at the root that are not shown
-    this.width = this.height = this.content = this.shown = 0;
+    this.width = this.height = this.content = this.shown = this.full = 0;
     this.below = 0;  // pixels below the visible part; kept by a resize if upward
     this.animation = this.drawing = 0;
     this.reset();
@@ -83,10 +85,11 @@ class Chart extends Surface {
   // The chart is as high as its content, and scrolls where the page has less room.
   resize() {
     if (!this.tree) return;
-    const {below} = this;
-    this.shown = this.deepest() + 1;
+    const {below} = this, {deepest, full} = this.depths();
+    this.shown = deepest + 1;
     this.content = this.rows() * ROW;
-    this.host.style.minHeight = `min(${this.content}px, 45%)`;
+    this.full = Math.min(this.content, (full + 3 - this.skip) * ROW);  // with two rows that lead on
+    this.host.style.minHeight = `min(${this.full}px, 45%)`;
     this.fit(this.content);
     if (this.upward) this.host.scrollTop = this.content - this.height - below;
     this.draw();
@@ -97,21 +100,23 @@ class Chart extends Surface {
     return this.shown - this.skip;
   }
 
-  // The depth of the deepest box or strip that is drawn. What lies outside of the zoom, or below a strip,
-  // is not.
-  deepest() {
-    const {tree, focus} = this, inside = new Uint8Array(tree.count);
+  // `deepest`: the depth of the deepest box or strip of the zoom that lies at a box that is not too narrow; of
+  // what is deeper, a zoom shows more. `full`: that of the deepest row that is covered to some part.
+  depths() {
+    const {tree, focus} = this, inside = new Uint8Array(tree.count), covered = new Float64Array(tree.height + 1);
     // The width without a scroll bar: it must not depend on the height, which depends on it.
-    const narrow = MIN_WIDTH * tree.total[focus] / Math.max(1, this.host.offsetWidth);
-    let deepest = tree.depth[focus];
+    const narrow = HEIGHT_MIN * tree.total[focus] / Math.max(1, this.host.offsetWidth);
+    let deepest = tree.depth[focus], full = deepest;
     inside[focus] = 1;
     for (let i = focus + 1; i < tree.count; i++) {
       const above = tree.parent[i];
       if (!inside[above] || tree.total[above] < narrow || tree.total[i] === 0) continue;
       inside[i] = 1;
       deepest = Math.max(deepest, tree.depth[i]);
+      covered[tree.depth[i]] += tree.total[i];
     }
-    return deepest;
+    while (full < deepest && covered[full + 1] >= FULL_MIN * tree.total[focus]) full++;
+    return {deepest, full};
   }
 
   rowTop(depth) {
@@ -186,6 +191,10 @@ class Chart extends Surface {
     const {tree} = this, scale = this.width / (this.to - this.from);
     tree.arrange(node);
     const y = this.rowTop(tree.depth[node] + 1), end = tree.first[node + 1];
+    if (tree.depth[node] + 1 >= this.shown) {  // beyond the graph's height
+      if (tree.recording.found) this.drawHidden(tree.children.subarray(tree.first[node], end), tree.hitsBelow(tree.recording.found), this.rowTop(tree.depth[node]));
+      return;
+    }
     for (let c = tree.first[node]; c < end; c++) {
       const child = tree.children[c];
       if (tree.left[child] >= this.to || tree.total[child] === 0) return;
@@ -318,8 +327,8 @@ class Chart extends Surface {
     const {tree} = this;
     this.selected = node;
     this.hovered = -1;
-    // The node is outside the part that is zoomed to, so the chart zooms to the node.
-    if (tree.leftOf(node) < this.from || tree.left[node] + tree.total[node] > this.to) {
+    // The node is outside the part that is zoomed to, or too narrow for a row, so the chart zooms to it.
+    if (tree.leftOf(node) < this.from || tree.left[node] + tree.total[node] > this.to || tree.depth[node] >= this.shown) {
       if (tree.depth[node] > tree.depth[this.focus]) this.zoomTo(node);
     }
     this.reveal(node);

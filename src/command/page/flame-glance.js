@@ -1,7 +1,10 @@
 // What a reader wants to know first, a line each above the graph: the program's own hottest methods,
 // how busy it was, what it waited for longest, and what makes the recording less reliable.
 
-const GLANCE_MOST = 3;
+const GLANCE_MOST = 3;  // methods in a line
+// What comes first; before all of it, a pool that was starved.
+const GLANCE_ORDER = ["Hottest own code", "Longest waits", "Waits for locks", "Note", "Pauses held up", "CPU", "Runtime's own code",
+  "Thread pool"];
 
 // Per frame: the first frame of the same method. With source lines, a method has several frames.
 function methodGroups(rec) {
@@ -108,7 +111,7 @@ function lineText(rec, frame) {
   return line ? `; hottest line ${line}` : "";
 }
 
-// open(recording, frame) shows a method. "key" lines are shown in a narrow window, too.
+// open(recording, frame) shows a method.
 function fillGlance(recording, tree, open) {
   const line = (label, parts, mood = "") => {
     const item = document.createElement("li"), name = document.createElement("b");
@@ -135,7 +138,7 @@ function fillGlance(recording, tree, open) {
   if (hot.length > 0) {
     lines.push(line("Hottest own code:", hot.flatMap((row, i) => [i > 0 ? " · " : "", 
       method(recording, row.frame, methodOf(recording.names[row.frame])),
-      ` ${amount(row.weight)} (self ${amount(row.self)}, total ${amount(row.total)}${lineText(recording, row.frame)})`]), "key"));
+      ` ${amount(row.weight)} (self ${amount(row.self)}, total ${amount(row.total)}${lineText(recording, row.frame)})`])));
     lines[0].title = "In the method itself and in what it calls that is not your own code; self: in the method alone; " +
       "total: with all that it calls";
   }
@@ -157,13 +160,13 @@ function fillGlance(recording, tree, open) {
   if (shown.length > 0) {
     lines.push(line(`Longest waits${all}`, shown.flatMap((sum, i) =>
       [i > 0 ? " · " : "", ...placed(sum), ` ${weightText(sum.weight, sum.rec.unit)}`,
-        ...(sum.what === "waiting" ? [] : [` for ${sum.what}`])]), "key"));
+        ...(sum.what === "waiting" ? [] : [` for ${sum.what}`])])));
   }
   const holders = longest(longestHolders, ["holders"]);
   if (holders.length > 0) {
     const {rec} = holders[0], whole = rec.entryOwn.weight.reduce((a, b) => a + b, 0);
     lines.push(line(`Waits for locks${all}`, [`${weightText(whole, rec.unit)}, held by `, ...holders.filter(({weight}, i) => i === 0 || weight >= whole / 20).flatMap(({frame, weight}, i) =>
-      [i > 0 ? " · " : "", method(rec, frame), ` ${percent(weight, whole)}`])], "key"));
+      [i > 0 ? " · " : "", method(rec, frame), ` ${percent(weight, whole)}`])]));
   }
   const holdups = longest(longestHoldups, ["gc"]);
   if (holdups.length > 0) {
@@ -175,9 +178,24 @@ function fillGlance(recording, tree, open) {
   const modes = new Set(recordings.map(rec => `${rec.facts.mode}:`));
   const odd = recording.odd.filter(text => !modes.has(text.split(" ")[0]) || text.startsWith(`${f.mode}:`));
   if (odd.length > 0) lines.push(line("Note:", [odd.join(" ")], "odd"));
-  $("glance").replaceChildren(...lines);
-  $("glance").hidden = lines.length === 0;
+  const rank = item => item.className === "odd" && item.textContent.startsWith("Thread pool") ? -1 :
+    GLANCE_ORDER.findIndex(label => item.textContent.startsWith(label));
+  $("glance").replaceChildren(...lines.sort((a, b) => rank(a) - rank(b)));
+  $("first").hidden = lines.length === 0;
+  showGlance(false);
 }
+
+// The first lines, one row each, or, open, all of them in full over the graph.
+function showGlance(open = $("first").classList.contains("open")) {
+  const first = $("first"), lines = [...$("glance").children], rest = lines.slice(innerHeight > 700 ? 4 : 3);  // as in flame.css
+  if (first.hidden) return;
+  first.style.height = open && !first.classList.contains("open") ? `${first.getBoundingClientRect().height}px` : open ? first.style.height : "";
+  first.classList.toggle("open", open);
+  $("glance-more").textContent = open ? "Fewer" : rest.length > 0 ? `${rest.length} more` : "In full";
+  $("glance-more").setAttribute("aria-expanded", String(open));
+  $("glance-more").classList.toggle("odd", !open && rest.some(item => item.className === "odd"));
+}
+const toggleGlance = () => showGlance(!$("first").classList.contains("open"));
 
 // Where else a search that has found nothing in this mode finds something: choose(index) shows that mode.
 function showElsewhere(all, recording, text, choose) {

@@ -24,7 +24,7 @@ class Heat extends Surface {
       this.anchor = this.drag = null;
     }
     this.recording = recording;
-    this.marks = marks;
+    this.marks = [...marks].sort((a, b) => a[0] - b[0]);
     this.unit = unit;
     const totals = recording.threadTotals("samples", {idle, route});
     this.rows = totals.map((total, thread) => ({total, thread})).filter(row => row.total > 0)
@@ -108,6 +108,7 @@ class Heat extends Surface {
       if (y > HEAT_AXIS - HEAT_ROW && y < this.height) this.drawRow(row, y);
     }
     this.drawPauses();
+    this.drawTimeless();
     this.drawAxis();
     this.drawChosen();
     if (document.activeElement === this.host) this.drawCursor();
@@ -127,10 +128,6 @@ class Heat extends Surface {
     const most = row === 0 ? this.mostOfAll : this.most;
     ink.fillStyle = look.heatGround();
     ink.fillRect(this.labelWidth, y, this.columns * HEAT_CELL, HEAT_ROW - 1);
-    if (this.recording.timeless[thread]) {
-      ink.fillStyle = look.quietColor();
-      ink.fillText(TIMELESS, this.labelWidth + 4, y + HEAT_ROW / 2);
-    }
     for (let c = 0; c < this.columns; c++) {
       const count = this.cells[row * this.columns + c];
       if (count < 0.5) continue;
@@ -155,16 +152,31 @@ class Heat extends Surface {
     return text + "…";
   }
 
-  // Pauses are bands over all rows.
+  // Pauses are bands over all rows. Those that share a pixel are one, so that dense ones hide nothing.
   drawPauses() {
-    const {ink, look} = this;
+    const {ink, look} = this, bands = [];
+    for (const [begin, duration] of this.marks) {
+      const x = this.toPixel(begin / 1000), end = Math.max(x + 1, this.toPixel((begin + duration) / 1000)), last = bands.at(-1);
+      if (last && x < last[1]) last[1] = Math.max(last[1], end);
+      else bands.push([x, end]);
+    }
     ink.globalAlpha = 0.3;
     ink.fillStyle = look.markColor();
-    for (const [begin, duration] of this.marks) {
-      const x = this.toPixel(begin / 1000), width = this.toPixel((begin + duration) / 1000) - x;
-      ink.fillRect(x, HEAT_AXIS, Math.max(1, width), this.height - HEAT_AXIS);
-    }
+    for (const [x, end] of bands) ink.fillRect(x, HEAT_AXIS, end - x, this.height - HEAT_AXIS);
     ink.globalAlpha = 1;
+  }
+
+  // Text lies on a ground of its own: the bands may be as dense as they like.
+  drawTimeless() {
+    const {ink, look} = this;
+    this.rows.forEach(({thread}, row) => {
+      const y = this.rowTop(row);
+      if (!this.recording.timeless[thread] || y <= HEAT_AXIS - HEAT_ROW || y >= this.height) return;
+      ink.fillStyle = look.heatGround();
+      ink.fillRect(this.labelWidth, y, ink.measureText(TIMELESS).width + 8, HEAT_ROW - 1);
+      ink.fillStyle = look.quietColor();
+      ink.fillText(TIMELESS, this.labelWidth + 4, y + HEAT_ROW / 2);
+    });
   }
 
   // How many processors, or threads at a time, a cell's time stands for; null: it is not time.

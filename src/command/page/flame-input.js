@@ -1,7 +1,9 @@
 // What the keys, the mouse and the boxes at the top do.
 
 function escape() {
-  if ($("search").value !== "") {
+  if ($("first").classList.contains("open")) {
+    showGlance(false);
+  } else if ($("search").value !== "") {
     $("search").value = "";
     searchChanged();
   } else if (activeChart().focus > 0 && state.view !== "methods") {
@@ -63,6 +65,7 @@ const keys = {
   },
   "[": () => chooseMode(recordings.indexOf(state.recording) - 1),
   "]": () => chooseMode(recordings.indexOf(state.recording) + 1),
+  g: toggleGlance,
   h: () => { state.heat = !state.heat; showHeat(); remember(); },
   m: () => { if (!$("heat").hidden) $("heat").focus(); },
   ArrowLeft: () => activeChart().move("ArrowLeft"),
@@ -104,7 +107,7 @@ function fitPanels() {
 
 function listen() {
   for (const id of ["frames", "about", "traces"]) $(id).addEventListener("toggle", fitPanels);
-  window.addEventListener("resize", fitPanels);
+  window.addEventListener("resize", () => { fitPanels(); showGlance(); });
   const on = (id, type, action) => $(id).addEventListener(type, action);
   document.addEventListener("keydown", onKey);
   on("search", "input", searchChanged);
@@ -144,5 +147,6 @@ function listen() {
   on("hit-next", "click", keys["."]);
   on("hit-before", "click", keys[","]);
   on("help", "click", keys["?"]);
+  on("glance-more", "click", toggleGlance);
   window.addEventListener("hashchange", () => follow(location.hash));
 }

@@ -165,12 +165,15 @@ function showView() {
   remember();
 }
 
-// The table of methods is a view of its own, and fills what short stacks leave of the other ones.
+// The table of methods is a view of its own, and fills what short stacks leave of the other ones. Where only
+// thin towers would not fit above it, they scroll.
 function showRest() {
   const {view, tree} = state, charts = view === "sandwich" ? [callers, callees] : view === "methods" ? [] : [main];
   if (!tree || charts.some(chart => !chart.tree)) return;
-  const used = charts.reduce((sum, chart) => sum + chart.content, 0) + (view === "sandwich" ? $("pick").parentNode.offsetHeight : 0);
-  const hidden = charts.length > 0 && (tree.total[0] === 0 || main.host.parentNode.clientHeight - used < REST_MIN);
+  const room = $("methods").parentNode.clientHeight - (view === "sandwich" ? $("pick").parentNode.offsetHeight : 0);
+  const fits = of => room - charts.reduce((sum, chart) => sum + chart[of], 0) >= REST_MIN;
+  const hidden = charts.length > 0 && (tree.total[0] === 0 || !fits("full")), whole = hidden || fits("content");
+  for (const chart of charts) chart.host.style.maxHeight = whole ? "" : `${chart.full}px`;
   $("methods").hidden = hidden;
   if (!hidden && (table.stale || table.tree !== plainTree())) table.show(plainTree());
 }
