@@ -14,8 +14,9 @@
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
 bool cs_markdown_has_all(const struct cs_facts *f) {
-  return !f->part && !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC && f->event == 0 &&
-         f->samples >= f->events && f->lost_samples == 0;
+  return !f->part && !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC &&
+         f->mode != CS_WIRE_MODE_HOLDERS && f->event == 0 && f->samples >= f->events &&
+         f->lost_samples == 0;
 }
 
 void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {

@@ -41,6 +41,7 @@ grep -q '^\[holds System.Threading.Lock\] ' held || { cat holders.collapsed; fai
 for file in summary page.md page.txt; do
   grep -q 'HandOver.WhileOwned' $file && grep -qE '[0-9] (ms|s)\b' $file || { cat $file; fail "$file does not say who held the lock, and for how long"; }
 done
+! grep -A3 '^## holders' page.md | grep -q 'every one was recorded' || { cat page.md; fail "looks at random times are called all that happened"; }
 grep -q 'for lock, Monitor and Lock only' summary && grep -q 'estimated from looks' summary || { cat summary; fail "the summary does not say what is not covered"; }
 
 # What was not walked has its times, too, not that of the recording's end.
