@@ -59,7 +59,7 @@ file() { refused 1 "$1" --profiler "$2" --clsid "$CLASS" "${start[@]}"; }
 file "cannot find the profiler missing.so: No such file or directory" missing.so
 file "$PWD/directory.so is not a file: --profiler takes the profiler's library" directory.so
 file "$PWD/fifo.so is not a file: --profiler takes the profiler's library" fifo.so
-file "$PWD/text.so is no shared library (ELF): a profiler on Linux is a .so" text.so
+file "$PWD/text.so is not a shared library (ELF): a profiler on Linux is a .so" text.so
 file "$PWD/arm.so is not for x86-64, and this clrsnap is" arm.so
 file "$PWD/plain.so is no CLR profiler: it does not export DllGetClassObject" plain.so
 file "$PWD/import.so is no CLR profiler: it does not export DllGetClassObject" import.so

@@ -421,7 +421,7 @@ static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t 
   return i != UINT32_MAX && method_of(wire[i])->identity == identity;
 }
 
-// NULL: not named. A Task that is no box is passed over: its entry is empty.
+// NULL: not named. A Task that is not a box is passed over: its entry is empty.
 static const struct box *box_of(uint64_t word) {
   static const struct box nobody;
   uint64_t class = CS_AWAIT_WORD_CLASS(word);

@@ -116,7 +116,7 @@ bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, u
   return true;
 }
 
-// ---- Names of what is no method ----
+// ---- Names of what is not a method ----
 
 enum { STUB_KINDS = 16, SHAPES = 8 };
 // Ids; 0: not sent yet.

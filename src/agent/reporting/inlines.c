@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the JIT has inlined into a method, from the debug info that a runtime started with
 // DOTNET_RichDebugInfo=1 keeps with the code. No API returns it; docs/inlined.md has its format,
-// which is no part of the data contract, so inline_tree.c rejects what is not consistent.
+// which is not part of the data contract, so inline_tree.c rejects what is not consistent.
 // Invariant: all reads are guarded. The agent's thread only. Signal-safe: no.
 #include "reporting/inlines.h"
 

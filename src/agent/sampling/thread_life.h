@@ -19,8 +19,8 @@ void cs_threads_add_native(uint32_t tid);
 // foreign libraries) and removes those that have ended. Mode cpu only.
 void cs_threads_scan_native(void);
 void cs_threads_sweep_native(void);  // removes native threads that the last scan has not found
-// Mode wall. Looks at all threads, and returns how many the runtime does not know, without our own, and
-// with those that earlier looks of this recording have found and that have ended.
+// Mode wall. Looks at all threads and returns how many are unknown to the runtime, without our own.
+// Those that earlier looks of this recording have found count even after they have ended.
 uint32_t cs_threads_count_unknown(void);
 // Removes managed threads that the kernel does not have any more.
 void cs_threads_sweep_ended(void);

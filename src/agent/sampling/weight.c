@@ -29,7 +29,7 @@ void cs_weights_start(void) {
 // ---- Wall time ----
 
 // The time since the thread's last sample. Of that, a thread that slept was awake until a signal
-// was put off, which is no part of its sleep: its next sample by signal stands for it.
+// was put off, which is not part of its sleep: its next sample by signal stands for it.
 static uint64_t time_since_last(struct cs_agent_thread *t, uint64_t now_ns, bool slept) {
   uint64_t from = t->accounted_to_ns > cs_agent.start_ns ? t->accounted_to_ns : cs_agent.start_ns;
   if (now_ns <= from) return 0;

@@ -182,7 +182,7 @@ void cs_async_lay_out(struct cs_async_classes *classes, uint32_t index) {
   if (!class->laid_out) lay_out(classes, class, class, CS_HEAP_HEADER);
 }
 
-// The last of the class's generic arguments; 0: it has none, or it is no class.
+// The last of the class's generic arguments; 0: it has none, or it is not a class.
 static uint64_t last_argument(const struct cs_async_classes *classes, uint64_t id) {
   const struct cs_layout *l = layout_of(classes);
   uint64_t instance, dictionary, argument;

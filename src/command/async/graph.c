@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes chains of objects that await each other, each from the outermost awaiter down. A box leads
-// to what it awaits; a Task that is no method's, such as WhenAll's, leads to all tasks whose
+// to what it awaits; a Task that is not a method's, such as WhenAll's, leads to all tasks whose
 // completion it waits for. An outermost awaiter is one that no object leads to, or a member of a
 // circle that no other object leads into; such a circle begins at the name that sorts first.
 // Invariant: the work is bounded, though chains may fork and join at every step, and what is left

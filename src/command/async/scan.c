@@ -341,7 +341,7 @@ static void read_own_machines(struct scanner *s) {
   cs_sort(scan->aliases, scan->alias_count, sizeof *scan->aliases, by_machine);
 }
 
-// What there was no time to read is not known to have no label.
+// An operation that there was no time to read may well have a label.
 static void read_contexts(struct scanner *s) {
   struct cs_async_scan *scan = s->scan;
   struct cs_async_contexts *contexts = cs_async_contexts_new(s->remote, s->classes, &scan->labels);

@@ -33,7 +33,7 @@ struct cs_async_object {
 };
 #define CS_ASYNC_NO_OBJECT UINT32_MAX
 
-// The completion of the Task `from` is awaited by `to`, a Task that is no box, such as WhenAll's.
+// The completion of the Task `from` is awaited by `to`, a Task that is not a box, such as WhenAll's.
 struct cs_async_edge {
   uint32_t to, from;
 };

@@ -11,7 +11,7 @@
 // Something that awaits or is awaited.
 struct cs_async_step {
   const char *name;    // "Shop.Cart.LoadAsync", "Task.Delay", "TaskCompletionSource"
-  const char *class;   // of an object that is no method's; else ""
+  const char *class;   // of an object that is not a method's; else ""
   const char *module;  // of a method: its file; else ""
   const char *note;    // "runs", for instance; "": none
   const char *file;    // of the await, as the compiler was given it; "": unknown
@@ -30,7 +30,7 @@ struct cs_async_node {
 #define CS_ASYNC_NO_NODE UINT32_MAX
 
 struct cs_async_tree {          // zeroed to begin with
-  struct cs_async_node *nodes;  // the first is the root, which is no step
+  struct cs_async_node *nodes;  // the first is the root, which is not a step
   size_t count, capacity;
   struct cs_async_step *steps;
   size_t step_count, step_capacity;

@@ -240,8 +240,8 @@ static bool apply(const struct cs_option *o, void *field, const char *value, str
   return true;
 }
 
-// Of a verb that takes a program, options end with the program's name. A process that options
-// follow is no program.
+// If a verb takes a program, its options end at the program's name. A process that options
+// follow is not a program.
 static bool is_process_before_options(const struct cs_command *command, int argc, char **argv) {
   if (!command->takes_program || optind + 1 >= argc || strcmp(argv[optind - 1], "--") == 0)
     return false;

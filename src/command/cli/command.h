@@ -41,7 +41,7 @@ struct cs_command {
   const char *notes;                     // after the options, as they are; NULL: none
   const char *examples;                  // command lines, as they are
   bool shows_formats;                    // the table of output formats follows the options
-  bool takes_program;    // the first word that is no option begins a program's command line
+  bool takes_program;    // the first word that is not an option begins a program's command line
   size_t size;           // of the verb's struct of options
   const void *defaults;  // such a struct; NULL: all zero
   // Takes the operands, and checks that all that was given fits together. operands[-1] is the word

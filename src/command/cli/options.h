@@ -32,7 +32,7 @@ struct cs_top_options {
   enum cs_wire_mode mode;
   double interval_s, window_s;
   uint32_t count;  // tables; 0: until the program ends
-  uint32_t rows;   // of a table that is no screen
+  uint32_t rows;   // of a table that is not a screen
   bool json, text, no_counters;
   struct cs_top_view view;
 };

@@ -13,7 +13,7 @@ bool cs_find_process(const char *name, pid_t *pid, struct cs_error *err);
 bool cs_is_process(const char *name);  // there is at least one
 bool cs_is_program(const char *word);  // it names a file, or a program on the PATH
 
-// Whether a .NET process has a name like this word, which is no program. If so, *err says that
+// Whether a .NET process has a name like this word, which is not a program. If so, *err says that
 // there is neither, and suggests the name.
 bool cs_suggest_process(const char *word, struct cs_error *err);
 

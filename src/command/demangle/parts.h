@@ -38,7 +38,7 @@ struct cs_member {
 };
 struct cs_member cs_member_read(struct cs_piece text);
 
-// The operator's spelling in C# or F#, "operator +". Returns false if it is no operator.
+// The operator's spelling in C# or F#, "operator +". Returns false if it is not an operator.
 bool cs_operator_put(struct cs_demangle_out *out, struct cs_piece name);
 
 #endif

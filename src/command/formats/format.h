@@ -31,7 +31,7 @@ const struct cs_format *cs_format_by_name(const char *name);  // NULL: there is 
 const struct cs_format *cs_format_by_path(const char *path);
 // False: the suffix that matches is no more than the end of one that means another format elsewhere.
 bool cs_format_check_name(const char *path, struct cs_error *err);
-// The name of a format that `near->word` may have been meant to be, also by what other tools call
+// The name of a format that `spelling->word` may have been meant to be, also by what other tools call
 // it: "flamegraph", "perfetto".
 void cs_format_suggest(struct cs_spelling *spelling);
 // The same for a file's name: a suffix. Sets spelling->word to the suffix that the file has. Returns

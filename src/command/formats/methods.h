@@ -22,7 +22,7 @@ struct cs_search {
   bool has_regex;  // the text is a regular expression
 };
 
-// Case counts only if the text has a capital letter. A text that is no regular expression is
+// Case counts only if the text has a capital letter. A text that is not a regular expression is
 // searched for as it is.
 void cs_search_begin(struct cs_search *search, const char *text);
 bool cs_search_matches(const struct cs_search *search, const char *name);

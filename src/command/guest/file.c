@@ -41,7 +41,8 @@ static enum exported exports(Elf *elf, const char *name) {
 static bool check_elf(const char *path, Elf *elf, struct cs_error *err) {
   GElf_Ehdr header;
   if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL || header.e_type != ET_DYN)
-    return cs_error_set(err, "%s is no shared library (ELF): a profiler on Linux is a .so", path);
+    return cs_error_set(err, "%s is not a shared library (ELF): a profiler on Linux is a .so",
+                        path);
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
     return cs_error_set(err, "%s is not for x86-64, and this clrsnap is", path);
   if (exports(elf, "clrsnap_version") == EXPORTED_YES)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of types: generic arguments in angle brackets, without their number. Invariant: a bracket
 // that is followed by another one, a comma or a star is an array's rank; all others enclose
-// arguments. A bracket at the beginning is no type's: "[GC gen 0, ...]". One thread. Signal-safe:
+// arguments. A bracket at the beginning is not a type's: "[GC gen 0, ...]". One thread. Signal-safe:
 // no.
 #include "naming/type_name.h"
 

@@ -53,7 +53,7 @@ bool cs_proc_is_zero(pid_t pid, const char *name) {
   return zero;
 }
 
-// Mapped as code: a process that only reads the file, for its symbols, is no .NET program.
+// Mapped as code: a process that only reads the file, for its symbols, is not a .NET program.
 bool cs_proc_maps_coreclr(pid_t pid) {
   size_t size = 0;
   char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;

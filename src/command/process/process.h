@@ -17,7 +17,7 @@ struct cs_process {
   struct cs_error why;
 };
 
-// Looks at the process, and queries its port if that is allowed. False: it is no .NET process, or
+// Looks at the process, and queries its port if that is allowed. False: it is not a .NET process, or
 // none that can be seen from here, or there is none; p->why says so.
 bool cs_process_inspect(struct cs_process *p, pid_t pid);
 void cs_process_free(struct cs_process *p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Score tests: the variance is that which the samples would have if the limit were the truth, so a
-// side without any sample in question is no special case. Any thread. Signal-safe: no.
+// side without any sample in question is not a special case. Any thread. Signal-safe: no.
 #include "profile/change.h"
 
 #include <math.h>

@@ -122,7 +122,7 @@ void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec);
 bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err);
 void cs_recfile_close(struct cs_recfile *f);
 
-// Reads a file into an initialised recording. False: it is no recording, and *err says why. True
+// Reads a file into an initialised recording. False: it is not a recording, and *err says why. True
 // with a text in *note: the file ends early, and what precedes that was read.
 bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error *note,
                      struct cs_error *err);

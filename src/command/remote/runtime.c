@@ -145,7 +145,7 @@ static bool check_executable(struct cs_remote *remote, struct image *exe, uint64
     return cs_error_set(err, none, remote->pid, exe->path, "it was compiled with Native AOT");
   if (*descriptor != 0 || find_symbol(remote, exe, "DotNetRuntimeInfo") != 0) return true;
   return cs_error_set(err, none, remote->pid, exe->path,
-                      "no libcoreclr.so is mapped, and it is no single-file .NET application");
+                      "no libcoreclr.so is mapped, and it is not a single-file .NET application");
 }
 
 bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *place,

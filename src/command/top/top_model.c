@@ -31,7 +31,7 @@ static void add_outer(struct cs_top *top, uint32_t method) {
 void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count) {
   top->frames[frame].method = methods[count - 1];
   if (count == 1) return;
-  if (top->outer_count == 0) add_outer(top, CS_NO_TEXT);  // 0 is no list
+  if (top->outer_count == 0) add_outer(top, CS_NO_TEXT);  // 0 is not a list
   top->frames[frame].outer = (uint32_t)top->outer_count;
   for (size_t i = count - 1; i-- > 0;) add_outer(top, methods[i]);
   add_outer(top, CS_NO_TEXT);

@@ -28,7 +28,7 @@ enum {
 enum cs_await_kind {
   CS_AWAIT_END = 1,  // leads nowhere: nothing awaits it, or that cannot be found out
   CS_AWAIT_BOX,      // an async method; its Task's continuation leads on
-  CS_AWAIT_LINK,     // leads on by a member, and is no method: a delegate, ...
+  CS_AWAIT_LINK,     // leads on by a member, and is not a method: a delegate, ...
   CS_AWAIT_LIST,     // several await the same Task; or all but one of them have given up
   CS_AWAIT_SOURCE,   // an async method that is awaited by a ManualResetValueTaskSourceCore
   CS_AWAIT_PROMISE,  // a Task of no method: WhenAll's, ... Its continuation leads on

@@ -11,7 +11,7 @@
 
 #include "signal/altstack.h"
 
-// From linux/futex.h, which is no header for C programs.
+// From linux/futex.h, which is not a header for C programs.
 enum { FUTEX_WAKE_PRIVATE = 1 | 128, FUTEX_WAIT_BITSET_PRIVATE = 9 | 128 };
 #define FUTEX_BITSET_ANY 0xFFFFFFFFu
 enum { ERRNO_TIMEDOUT = 110 };

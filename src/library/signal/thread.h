@@ -37,7 +37,7 @@ struct cs_rest {
 struct cs_perf_event {
   int32_t fd;        // 0: none
   uint64_t due_ns;   // of its CPU clock, the next sample
-  uint64_t counted;  // of an event that is no clock: what the next sample stands for; else 0
+  uint64_t counted;  // of an event that is not a clock: what the next sample stands for; else 0
   uint64_t random;   // never 0
   uint8_t *ring;     // the kernel's records of overflows, CS_PERF_RING_BYTES; NULL: none are wanted
 };
@@ -64,7 +64,7 @@ enum cs_asked {
   CS_ASKED_LOOK = 2,    // one of CS_CAUSE_LOOK
   CS_ASKED_HOLDUP = 4,  // one of CS_CAUSE_HOLDUP
   CS_ASKED_HOLD = 8,    // one of CS_CAUSE_HOLDS
-  CS_ASKED_REGS = 16,   // to show its registers (struct cs_shown), which is no sample
+  CS_ASKED_REGS = 16,   // to show its registers (struct cs_shown), which is not a sample
 };
 
 // The registers that a signal has found, for walks of the thread while it sleeps where it did then. The

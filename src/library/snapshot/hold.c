@@ -94,7 +94,7 @@ HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, Thread
   capture->count = 0;
   HRESULT hr = cs_answer_to_hresult(walk_held(take->request, held, seed), err);
   if (hr == S_OK) cs_capture_read_functions(capture);
-  // If it has run on meanwhile, this is no valid stack, and methods may have died.
+  // If it has run on meanwhile, this is not a valid stack, and methods may have died.
   if (hr == S_OK && !is_held(held)) {
     cs_functions_forget();
     hr = hold_is_over(err);

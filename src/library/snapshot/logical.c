@@ -67,7 +67,7 @@ static bool is_filter(struct cs_logical *view, uint32_t i) {
   return false;
 }
 
-// Can the frame at `i` be a funclet that is no filter? Jitted code says so itself; in ReadyToRun
+// Can the frame at `i` be a funclet that is not a filter? Jitted code says so itself; in ReadyToRun
 // images a funclet is a function of its own, called by the runtime or by its method.
 static bool may_be_funclet(struct cs_logical *view, uint32_t i) {
   const struct cs_capture *capture = view->capture;

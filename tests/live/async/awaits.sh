@@ -84,7 +84,7 @@ PY
     "$CLRSNAP" record -F 999 --raw-names -o raw.collapsed -- dotnet "$APP" 2 > /dev/null 2> err || { cat err; fail "raw"; }
     grep -qE 'ThunkTaskCore\.MoveNext[^;]*;[^;]*AsyncResume_Inner[^;]*;Runtime\.Inner;Leaf\.Runtime' raw.collapsed ||
       { head -3 raw.collapsed; fail "a method that the runtime has resumed has another stack"; }
-    # From outside: what the runtime suspends itself is no step, and said to be.
+    # From outside: what the runtime suspends itself is not a step, and said to be.
     dotnet "$APP" 0 wait > told 2> /dev/null &
     CHILD=$!
     for _ in $(seq 200); do grep -qs hangs told && break; sleep 0.1; done

@@ -334,7 +334,7 @@ static void shared_code_goes_by_the_canonical_class(void **state) {
   fake_set(boxes[0], FAKE_CONTINUATION, boxes[1]);
   enter(boxes[0])->class = canonical;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
-  // Neither another class's canonical table nor a word that is no method table will do.
+  // Neither another class's canonical table nor a word that is not a method table will do.
   fake_set(fake_class_of(boxes[0]), FAKE_CANONICAL, fake_class(&heap, heap.task_class) | 1);
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
   fake_set(fake_class_of(boxes[0]), FAKE_CANONICAL, canonical);
