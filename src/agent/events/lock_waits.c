@@ -37,15 +37,16 @@ void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t 
   bool monitor = cs_is_cooperative(world, thread->clr_thread);
   uint32_t now = cs_load_acquire(&stops);
   if (!monitor && cs_load_acquire(&lock_layout.class) == 0) cs_store_release(&layout_wanted, true);
+  // Written with release: no earlier than the end of the wait before.
   // A thread in cooperative mode keeps objects where they are. One that has not moved since this
   // thread's last wait is not read again.
   if (!monitor)
-    cs_store_relaxed(&wait->class, 0u);
+    cs_store_release(&wait->class, 0u);
   else if (wait->class == 0 || wait->monitor == 0 || wait->object != object || wait->stops != now)
-    cs_store_relaxed(&wait->class, object != 0 ? cs_object_class(world, object) : 0);
-  cs_store_relaxed(&wait->monitor, monitor ? lock : 0);
-  cs_store_relaxed(&wait->object, object);
-  cs_store_relaxed(&wait->stops, now);
+    cs_store_release(&wait->class, object != 0 ? cs_object_class(world, object) : 0);
+  cs_store_release(&wait->monitor, monitor ? lock : 0);
+  cs_store_release(&wait->object, object);
+  cs_store_release(&wait->stops, now);
   cs_add_seq(&wait->serial, 1);
 }
 

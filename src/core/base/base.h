@@ -38,7 +38,7 @@
 #define cs_take_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 // Strong compare-and-swap. On failure *expected receives the current value.
 #define cs_cas(p, expected, desired) \
-  __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+  __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 
 // As cs_syscall6 (base/cpu.h).
 static inline long cs_syscall4(long n, long a, long b, long c, long d) {

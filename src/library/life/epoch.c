@@ -32,6 +32,8 @@ static bool wait_for_side(uint32_t side) {
 bool cs_epoch_wait(void) {
   bool ok = true;
   pthread_mutex_lock(&lock);
+  __atomic_thread_fence(
+      __ATOMIC_SEQ_CST);  // what the caller has made unreachable, before the counters
   for (int i = 0; i < 2; i++) {
     uint32_t old = cs_add_seq(&cs_signal.epoch.phase, 1) & 1;
     ok = wait_for_side(old) && ok;

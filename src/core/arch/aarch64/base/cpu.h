@@ -26,6 +26,7 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
 enum {
   CS_ADDRESS_BITS = 48,        // of an address of a process, unless it asks for higher ones
   CS_SYSCALL_BYTES = 4,        // of the instruction
+  CS_RED_ZONE = 0,             // bytes below sp that a function may use
   CS_SYS_CLOCK_GETTIME = 113,  // without <sys/syscall.h>
 };
 
@@ -44,6 +45,12 @@ static inline uint64_t cs_ip_of(uint64_t return_address) {
   register uint64_t lr __asm__("x30") = return_address;
   __asm__("hint #7" : "+r"(lr));
   return lr;
+}
+
+// Orders what comes after a read-modify-write of an atomic after its store: without it a later load
+// may be carried out before the store, even if the operation is sequentially consistent.
+static inline void cs_fence_after_rmw(void) {
+  __asm__ volatile("dmb ish" ::: "memory");
 }
 
 // Tells the processor that the calling loop waits for another thread.

@@ -22,6 +22,7 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
 enum {
   CS_ADDRESS_BITS = 47,        // of an address of a process
   CS_SYSCALL_BYTES = 2,        // of the instruction
+  CS_RED_ZONE = 128,           // bytes below sp that a function may use
   CS_SYS_CLOCK_GETTIME = 228,  // without <sys/syscall.h>
 };
 
@@ -36,6 +37,12 @@ static inline uint64_t cs_tsc(void) {
 // Returns the address that a return address, as it is on a stack, leads to: here the same.
 static inline uint64_t cs_ip_of(uint64_t return_address) {
   return return_address;
+}
+
+// Orders what comes after a read-modify-write of an atomic after its store, which is not so by
+// itself on every architecture; here it is.
+static inline void cs_fence_after_rmw(void) {
+  __asm__ volatile("" ::: "memory");
 }
 
 // Tells the processor that the calling loop waits for another thread.
