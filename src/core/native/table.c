@@ -153,6 +153,11 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
                                        const struct cs_elf *elf, struct cs_rows *rows,
                                        struct cs_cfi_stats *stats, struct cs_error *err) {
   if (elf->eh_frame_end == 0) {
+    if (strcmp(candidate->path, "[vdso]") == 0 &&
+        cs_startup_apply_vdso(&native->process, candidate, &native->rules, rows)) {
+      err->text[0] = '\0';
+      return CS_ELF_OK;
+    }
     if (err->text[0] == '\0') (void)cs_error_set(err, "it has no .eh_frame");
     return CS_ELF_MALFORMED;
   }

@@ -100,3 +100,33 @@ bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candida
     return true;
   return insert(&shape, at, after, rules, rows);
 }
+
+// ---- The vDSO ----
+
+// Calls, and writes to sp or lr: any word that may be one counts.
+static bool is_no_leafs(uint32_t code) {
+  bool on_sp = (code >> 5 & 31) == 31;
+  return code >> 26 == 0x25 || (code & 0xFEFFFC1F) == 0xD63F0000 ||  // bl, blr
+         (code & 0x3F80001F) == 0x1100001F ||                        // add or sub of a number to sp
+         (code & 0x3FE0001F) == 0x0B20001F ||                        // of a register
+         ((code & 0x3A800000) == 0x28800000 && on_sp) ||             // stp, ldp with a new sp
+         ((code & 0x3B200400) == 0x38000400 && on_sp) ||             // str, ldr with a new sp
+         ((code & 31) == 30 && code >> 26 != 5);  // lr in its first operand; not b
+}
+
+// Linux has no unwind data in it. Its functions are leaves, which leave sp alone and their return
+// address in lr, perhaps signed; then one rule is that of all. The trampoline of signals, at the
+// end, is recognised where a walk meets it, and has no rule, nor has the nop before it.
+bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_candidate *candidate,
+                           struct cs_rules *rules, struct cs_rows *rows) {
+  enum { MOST = 4096, SIGRETURN = 0xD2801168, SYSCALL = 0xD4000001 };
+  uint32_t code[MOST / 4];
+  uint64_t size = candidate->end - candidate->begin;
+  uint32_t n = (uint32_t)(size < MOST ? size : MOST) / 4, at = 1;
+  if (!cs_process_memory_read(process, candidate->begin, code, n * 4ul)) return false;
+  while (at + 1 < n && (code[at] != SIGRETURN || code[at + 1] != SYSCALL)) at++;
+  if (at + 1 >= n) return false;
+  for (uint32_t i = sizeof(Elf64_Ehdr) / 4; i < at; i++)
+    if (is_no_leafs(code[i])) return false;
+  return cs_rows_add(rows, 0, rule_of(rules, false)) && cs_rows_add(rows, (at - 1) * 4, CS_NO_RULE);
+}

@@ -94,3 +94,13 @@ bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candida
     return true;
   return insert(&shape, at, rules, rows);
 }
+
+// On this architecture it has unwind data.
+bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_candidate *candidate,
+                           struct cs_rules *rules, struct cs_rows *rows) {
+  (void)process;
+  (void)candidate;
+  (void)rules;
+  (void)rows;
+  return false;
+}
