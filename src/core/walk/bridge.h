@@ -52,7 +52,7 @@ CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block
 // `sp`.
 CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp);
 // Returns whether the return address of the frame that has been stepped over, to its caller's
-// `regs`, was in the word at `slot`.
+// `regs`, was in the word at `slot`, or that of the method that has returned to it.
 CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
                                  uint64_t slot);
 // Returns whether `fault` is about the instruction at `regs`, or (*in_caller) about the call of the

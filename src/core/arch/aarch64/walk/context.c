@@ -60,8 +60,13 @@ CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs
          ((regs->known & CS_REG_BIT(CS_LR)) != 0 && cs_ip_of(regs->r[CS_LR]) == fault->r[CS_IP]);
 }
 
-// A frame may keep its return address anywhere in it.
+// A frame may keep its return address anywhere in it. OnHijackTripThread, which the method returns
+// to, has popped that frame, and has its own address as return address from its first instruction
+// on, until the runtime has given it the true one.
 CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
                                  uint64_t slot) {
-  return slot >= walk->regs.r[CS_SP] && slot < regs->r[CS_SP];
+  enum { LONGEST_TRIP = 512 };  // bytes of its code
+  uint64_t ip = walk->regs.r[CS_IP], caller = regs->r[CS_IP];
+  if (slot >= regs->r[CS_SP]) return false;
+  return slot >= walk->regs.r[CS_SP] || (ip >= caller && ip - caller < LONGEST_TRIP);
 }
