@@ -14,9 +14,9 @@ set(ROOMS_command util net metadata symbols demangle remote objects process reco
 set(SEES_core core core/arch/${CLRSNAP_ARCH})
 set(SEES_wire ${SEES_core} .)
 set(SEES_library ${SEES_core} library library/arch/${CLRSNAP_ARCH})
-set(SEES_agent ${SEES_library} agent .) # . for wire/
+set(SEES_agent ${SEES_library} agent agent/arch/${CLRSNAP_ARCH} .) # . for wire/
 set(SEES_command ${SEES_core} command .)
-set(SEES_all ${SEES_library} agent command .)
+set(SEES_all ${SEES_library} agent agent/arch/${CLRSNAP_ARCH} command .)
 
 # The signal-safe island: the code that a handler may run. It is one archive, whose undefined symbols are checked.
 set(ISLAND_ROOMS mem images codemap unwind walk signal)

@@ -28,7 +28,7 @@ CIRCLE = re.compile(r"^\| `([a-z_/]+)`: ((?:`[a-z_0-9]+`(?:, )?)+) \| *\S", re.M
 DEFINED = re.compile(r"^([A-Za-z_][^;={}()#]*?)\b(\w+)\([^;{}]*\)[^;{}()]*\{", re.M)
 DECLARED = re.compile(r"^[A-Za-z_][^;={}#]*\([^;={}]*\)[^;={}()]*;", re.M)
 INCLUDE = re.compile(r'^ *# *include +"([a-z_]+)/([a-z_0-9]+\.h)"', re.M)
-OF_ONE = re.compile(r"\b(CS_(R[A-D]X|R[SD]I|R[SB]P|RIP|[RX][0-9]+|LR)|AMD64_\w+|CONTEXT_AMD64\w*|REG_R\w\w|__asm__|__x86_64__|"
+OF_ONE = re.compile(r"\b(CS_(R[A-D]X|R[SD]I|R[SB]P|RIP|[RX][0-9]+|LR)|AMD64_\w+|ARM64_CONTEXT|CONTEXT_A(MD|RM)64\w*|REG_R\w\w|__asm__|__x86_64__|"
                     r"__aarch64__|__builtin_ia32_\w+)\b")
 CODE = (".c", ".h", ".S")
 TEXT = (*CODE, ".cs", ".js", ".css", ".html", ".proto")

@@ -160,9 +160,9 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //                 callback; docs/contexts.md lists which of its registers are defined.
 //                 Contract: C4.
 //   client_data   passed to the callback as it is. Contract: C3.
-//   context       a seed (an AMD64 CONTEXT), or NULL. A seed is not needed: walks without one are
+//   context       a seed (a CONTEXT of the architecture), or NULL. A seed is not needed: walks without one are
 //                 complete. It is used only while the target is in cooperative mode. Contract: C13.
-//   context_size  the seed's size in bytes, at least 1,232.
+//   context_size  the seed's size in bytes, at least 1,232 (on arm64 912).
 //
 // A managed thread may call this function for another one without a deadlock, but not with
 // CLRSNAP_HOLD_TARGET (contract: C17).
@@ -176,9 +176,9 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //                                               (clrsnap_last_error says which)
 //   CORPROF_E_INCONSISTENT_WITH_FLAGS           COR_PRF_ENABLE_STACK_SNAPSHOT is not set
 //   E_INVALIDARG                                `callback` is NULL, a flag is unknown, or the seed
-//                                               is too small or its rsp is not on the target's stack
+//                                               is too small or its sp is not on the target's stack
 //   CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD  the thread has been destroyed
-//   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX       the seed's rip is not in managed code
+//   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX       the seed's ip is not in managed code
 //   CORPROF_E_STACKSNAPSHOT_ABORTED             a callback returned something other than S_OK
 //   E_FAIL                                      the walk ended early, and the frames up to there
 //                                               were reported; or the thread has no managed frames
@@ -344,8 +344,8 @@ CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out);
 // Copies the registers with which the held thread was interrupted.
 //
 //   hold     from clrsnap_hold.
-//   context  receives an AMD64 CONTEXT.
-//   size     its size in bytes: at least 1,232 and a multiple of 16, else E_INVALIDARG.
+//   context  receives a CONTEXT of the architecture: AMD64_CONTEXT or ARM64_CONTEXT.
+//   size     its size in bytes: at least 1,232 (on arm64 912) and a multiple of 16, else E_INVALIDARG.
 //
 // Async-signal-safe; takes no lock.
 CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE context[],

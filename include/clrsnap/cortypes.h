@@ -328,6 +328,24 @@ typedef struct AMD64_CONTEXT {
   DWORD64 LastBranchToRip, LastBranchFromRip, LastExceptionToRip, LastExceptionFromRip;
 } AMD64_CONTEXT;
 
+// ---- The registers of a frame, ARM64 ----
+// The head that every runtime's CONTEXT shares, as above.
+#define CONTEXT_ARM64 0x00400000u
+#define CONTEXT_ARM64_CONTROL (CONTEXT_ARM64 | 0x1u)  // Fp, Lr, Sp, Pc, Cpsr
+#define CONTEXT_ARM64_INTEGER (CONTEXT_ARM64 | 0x2u)  // X0 to X28
+#define CONTEXT_ARM64_FLOATING_POINT (CONTEXT_ARM64 | 0x4u)
+
+typedef struct ARM64_CONTEXT {
+  DWORD ContextFlags, Cpsr;
+  DWORD64 X[29], Fp, Lr, Sp, Pc;
+  DWORD64 V[32][2];
+  DWORD Fpcr, Fpsr;
+  DWORD Bcr[8];
+  DWORD64 Bvr[8];
+  DWORD Wcr[2];
+  DWORD64 Wvr[2];
+} ARM64_CONTEXT;
+
 #ifdef __cplusplus
 #define CLRSNAP_ASSERT(condition, text) static_assert(condition, text)
 #else
@@ -345,5 +363,10 @@ CLRSNAP_ASSERT(offsetof(AMD64_CONTEXT, R15) == 240, "CONTEXT.R15");
 CLRSNAP_ASSERT(offsetof(AMD64_CONTEXT, Rip) == 248, "CONTEXT.Rip");
 CLRSNAP_ASSERT(offsetof(AMD64_CONTEXT, FltSave) == 256, "CONTEXT.FltSave");
 CLRSNAP_ASSERT(sizeof(AMD64_CONTEXT) == 1232, "CONTEXT");
+CLRSNAP_ASSERT(offsetof(ARM64_CONTEXT, Fp) == 0xF0, "CONTEXT.Fp");
+CLRSNAP_ASSERT(offsetof(ARM64_CONTEXT, Pc) == 0x108, "CONTEXT.Pc");
+CLRSNAP_ASSERT(offsetof(ARM64_CONTEXT, V) == 0x110, "CONTEXT.V");
+CLRSNAP_ASSERT(offsetof(ARM64_CONTEXT, Bvr) == 0x338, "CONTEXT.Bvr");
+CLRSNAP_ASSERT(sizeof(ARM64_CONTEXT) == 912, "CONTEXT");
 
 #endif

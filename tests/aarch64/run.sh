@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|twin BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
-#   build   compiles core and its tests with Debian's cross compiler, in BUILD/aarch64
-#   unit    runs the unit tests of core under qemu-user, among them elfutils over every row of Debian's arm64 libraries
+# run.sh build|unit|machine|twin BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
+#   build   compiles libclrsnap.so and the tests with Debian's cross compiler, in BUILD/aarch64
+#   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
+#   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
 #   twin    runs the reference twin of the managed unwinder (twin.c) over every function of this machine's CoreLib, compiled
 #           for arm64 by crossgen2
 set -euo pipefail
@@ -18,6 +19,16 @@ build() {
 }
 
 unit() { ctest --test-dir "$build/aarch64" --output-on-failure; }
+
+machine() {
+  local programs
+  mapfile -t programs < "$build/aarch64/machine-programs"
+  [ ${#programs[@]} -gt 5 ] || { echo "no programs to run"; exit 1; }
+  # shellcheck disable=SC2016
+  "$source/tests/aarch64/machine.sh" "$material/aarch64-root" 400 'code=0; for program in test_*; do
+    ./$program > /tmp/log 2>&1 && grep -q PASSED /tmp/log && echo "$program: passed" && continue
+    cat /tmp/log; echo "$program: failed"; code=1; done; exit $code' "${programs[@]}"
+}
 
 # The IL of CoreLib is nearly the same for all architectures, so this one is compiled; it is never run.
 twin() {

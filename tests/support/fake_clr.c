@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ARENA = 1 << 20, CODE = 1 << 20, CHUNK = 1 << 17, HEADER = 128 };
+enum { ARENA = 1 << 20, CODE = 1 << 20, CHUNK = 1 << 17, HEADER = 128, FAKE_FUNCTIONS = 64 };
 
 static void put64(void *base, uint64_t off, uint64_t v) {
   memcpy((uint8_t *)base + off, &v, 8);
@@ -33,6 +33,7 @@ void *fake_clr_alloc(struct fake_clr *clr, size_t size) {
 }
 
 static void set_layout(struct cs_layout *l) {
+  fake_set_machine(l);
   l->stub_code_block_last = 15;
   l->thread.preemptive_gc_disabled = 4;
   l->thread.frame = 8;
@@ -52,9 +53,6 @@ static void set_layout(struct cs_layout *l) {
   l->code_header.method_desc = 24;
   l->code_header.num_unwind_infos = 32;
   l->code_header.unwind_infos = 36;
-  l->runtime_function.size = 12;
-  l->runtime_function.end = 4;
-  l->runtime_function.unwind_data = 8;
   l->module.ready_to_run_info = 704;
   l->r2r_info.runtime_functions = 80;
   l->r2r_info.num_runtime_functions = 88;
@@ -65,14 +63,6 @@ static void set_layout(struct cs_layout *l) {
   l->inlined_call_frame.caller_return_address = 32;
   l->inlined_call_frame.callee_saved_fp = 40;
   l->framed_method_frame.transition_block_ptr = 16;
-  l->transition_block.size = 104;
-  l->transition_block.return_address = 96;
-  l->transition_block.callee_saved_registers = 48;
-  l->callee_saved.r13 = 8;
-  l->callee_saved.r14 = 16;
-  l->callee_saved.r15 = 24;
-  l->callee_saved.rbx = 32;
-  l->callee_saved.rbp = 40;
   l->frame_ids.inlined_call = 1;
   l->frame_ids.resumable = 2;
   l->frame_ids.redirected_thread = 3;
@@ -152,26 +142,37 @@ static void set_nibbles(struct fake_clr *clr, uint64_t start, uint64_t size) {
     clr->nibbles[unit] = (uint32_t)(off & ~15ull) | (uint32_t)(off % 16 / 4 + 9);
 }
 
+// Puts a function's unwind data at `next`, and its RUNTIME_FUNCTION at `entry`. Returns what follows.
+static uint8_t *put_unwind(uint8_t *next, const uint8_t *base, const struct fake_function *f,
+                           uint32_t begin, uint8_t *entry) {
+  uint32_t words[FAKE_ENTRY / 4];
+  next = (uint8_t *)(((uintptr_t)next + 3) & ~(uintptr_t)3);
+  memcpy(next, f->unwind_info, f->unwind_size);
+  fake_fit(next, f->size);
+  fake_entry(words, begin, begin + f->size, (uint32_t)(next - base));
+  memcpy(entry, words, sizeof words);
+  return next + f->unwind_size;
+}
+
 uint64_t fake_clr_add_method(struct fake_clr *clr, const struct fake_function *functions,
                              unsigned count, uint64_t function_id, unsigned offset) {
-  uint8_t *header = fake_clr_alloc(clr, HEADER + 12ull * count);
+  uint8_t *header = fake_clr_alloc(clr, HEADER + (size_t)FAKE_ENTRY * count);
   uint8_t *start = clr->code_next + 64 + offset;
+  uint32_t begin[FAKE_FUNCTIONS];
+  assert(count <= FAKE_FUNCTIONS);
   clr->code_next = start;
   put64(start, (uint64_t)-8, addr(header));
   put64(header, 24, function_id);
   put32(header, 32, count);
   for (unsigned i = 0; i < count; i++) {
     memcpy(clr->code_next, functions[i].code, functions[i].size);
-    put32(header, 36 + 12 * i, (uint32_t)(clr->code_next - clr->code));
+    begin[i] = (uint32_t)(clr->code_next - clr->code);
     clr->code_next += functions[i].size;
-    put32(header, 40 + 12 * i, (uint32_t)(clr->code_next - clr->code));
   }
   uint64_t size = (uint64_t)(clr->code_next - start);
   for (unsigned i = 0; i < count; i++) {
-    clr->code_next = (uint8_t *)(((uintptr_t)clr->code_next + 3) & ~(uintptr_t)3);
-    memcpy(clr->code_next, functions[i].unwind_info, functions[i].unwind_size);
-    put32(header, 44 + 12 * i, (uint32_t)(clr->code_next - clr->code));
-    clr->code_next += functions[i].unwind_size;
+    clr->code_next = put_unwind(clr->code_next, clr->code, &functions[i], begin[i],
+                                header + 36 + (size_t)FAKE_ENTRY * i);
   }
   set_nibbles(clr, addr(start), size);
   clr->code_next = (uint8_t *)(((uintptr_t)clr->code_next + 31) & ~(uintptr_t)31);
@@ -191,22 +192,18 @@ uint64_t fake_clr_add_stub(struct fake_clr *clr, uint64_t kind, const uint8_t *c
 uint64_t fake_clr_add_image(struct fake_clr *clr, const struct fake_function *functions,
                             unsigned count, uint64_t starts[]) {
   uint8_t *base = clr->code_end, *next = base + 64;  // right after the code heap
-  uint8_t *table = fake_clr_alloc(clr, 12ull * (count + 1));
+  uint8_t *table = fake_clr_alloc(clr, (size_t)FAKE_ENTRY * (count + 1));
   for (unsigned i = 0; i < count; i++) {
     next = (uint8_t *)(((uintptr_t)next + 15) & ~(uintptr_t)15);
     memcpy(next, functions[i].code, functions[i].size);
     starts[i] = addr(next);
-    put32(table, 12 * i, (uint32_t)(next - base));
     next += functions[i].size;
-    put32(table, 12 * i + 4, (uint32_t)(next - base));
   }
   for (unsigned i = 0; i < count; i++) {
-    next = (uint8_t *)(((uintptr_t)next + 3) & ~(uintptr_t)3);
-    memcpy(next, functions[i].unwind_info, functions[i].unwind_size);
-    put32(table, 12 * i + 8, (uint32_t)(next - base));
-    next += functions[i].unwind_size;
+    next = put_unwind(next, base, &functions[i], (uint32_t)(starts[i] - addr(base)),
+                      table + (size_t)FAKE_ENTRY * i);
   }
-  put32(table, 12ull * count, 0xFFFFFFFFu);
+  put32(table, (uint64_t)FAKE_ENTRY * count, 0xFFFFFFFFu);
   uint8_t *module = fake_clr_alloc(clr, 1024), *info = fake_clr_alloc(clr, 512);
   uint8_t *directory = fake_clr_alloc(clr, 8);
   put32(directory, 0, 0x10000);  // delay-load thunks: [base + 64 KiB, + 256)

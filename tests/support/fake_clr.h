@@ -6,6 +6,7 @@
 #ifndef CS_FAKE_CLR_H
 #define CS_FAKE_CLR_H
 
+#include "fake_machine.h"
 #include "walk/walk.h"
 
 struct fake_clr {

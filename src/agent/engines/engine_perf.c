@@ -12,7 +12,6 @@
 // thread, or after the epoch. A descriptor that the program has closed, and that may name another
 // file by now, is left alone. Threads: with the list's lock held; `closing` and polls: the agent's.
 // Signal-safe: no.
-#include <asm/perf_regs.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +30,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/perf.h"
+#include "base/perf_regs.h"
 #include "engines/engine.h"
 #include "engines/perf_cost.h"
 #include "engines/sigurg.h"
@@ -127,7 +127,7 @@ static int move_up(int fd) {
 // Asks for what signal/kernel.c reads.
 static void want_chain(struct perf_event_attr *attr) {
   attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;
-  attr->sample_regs_user = 1ull << PERF_REG_X86_SP | 1ull << PERF_REG_X86_IP;
+  attr->sample_regs_user = CS_PERF_SP_AND_IP;
   attr->exclude_callchain_user = 1;
   attr->sample_max_stack = perf.chain;
 }

@@ -2,7 +2,7 @@
 // Why registers may be used again after the thread has run. They are those of a call that has slept
 // at the same ip and sp, and the walk reads return addresses from the stack as it is now. Only where
 // a function's frame has a length of its own in each call (alloca) do ip and sp not determine the
-// frame, and then a stale rbp leads elsewhere. So they are given up as soon as the walk by them does
+// frame, and then a stale frame pointer leads elsewhere. So they are given up as soon as the walk by them does
 // not lead to the same frames as the first one did.
 //
 // Invariant: a thread that keeps running is not asked more than once in the time between two
@@ -16,7 +16,6 @@
 
 #define FIRST_PAUSE_NS 50000000ull
 #define LONGEST_PAUSE_NS 1000000000ull
-enum { SYSCALL_BYTES = 2 };  // the instruction: where a call is restarted, the ip is before it
 
 static struct cs_shown_walks *walks_of(const struct cs_pinned *d) {
   return &d->agent->shown;
@@ -31,12 +30,12 @@ bool cs_shown_regs_use(const struct cs_pinned *d, struct cs_regs *regs) {
     walks->misfit = false;
     walks->frames = 0;
   }
-  uint64_t ip = shown->regs.r[CS_RIP];
-  if (times == 0 || walks->misfit || shown->regs.r[CS_RSP] != regs->r[CS_RSP] ||
-      (ip != regs->r[CS_RIP] && ip + SYSCALL_BYTES != regs->r[CS_RIP]))
+  uint64_t ip = shown->regs.r[CS_IP];
+  if (times == 0 || walks->misfit || shown->regs.r[CS_SP] != regs->r[CS_SP] ||
+      (ip != regs->r[CS_IP] && ip + CS_SYSCALL_BYTES != regs->r[CS_IP]))
     return false;
   for (unsigned i = 0; i < CS_REG_COUNT; i++)
-    if (i != CS_RIP && (CS_REGS_PRESERVED & CS_REG_BIT(i)) != 0) regs->r[i] = shown->regs.r[i];
+    if (i != CS_IP && (CS_REGS_PRESERVED & CS_REG_BIT(i)) != 0) regs->r[i] = shown->regs.r[i];
   regs->known = CS_REGS_PRESERVED;
   return true;
 }

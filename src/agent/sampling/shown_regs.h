@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The registers of threads that sleep where /proc shows too few of them for a walk to the stack's
-// base: below native code that finds its caller by rbp, and without managed code above that. Such a
+// base: below native code that finds its caller by the frame pointer, and without managed code above that. Such a
 // thread is asked once, by a signal, and walked by what it has shown as long as it sleeps there. The
 // agent's thread only. Not for handlers.
 #ifndef CS_SAMPLING_SHOWN_REGS_H

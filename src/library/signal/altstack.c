@@ -42,16 +42,13 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   write_to(ours, uc);
 }
 
-// At the restorer of a handler, sp points to the handler's ucontext, and the next frame is what was
+// At the restorer of a handler, sp leads to the handler's ucontext, and the next frame is what was
 // interrupted. The two are compared before anything is written.
 CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct cs_stack *stack,
                                    uint64_t restorer_sp, const struct cs_frame *interrupted) {
   uint64_t lo, hi;
-  ucontext_t *uc = (ucontext_t *)(uintptr_t)restorer_sp;
-  if ((restorer_sp & 7) != 0 ||
-      !cs_stack_holds(stack, restorer_sp, offsetof(ucontext_t, uc_sigmask)))
-    return false;
-  if (cs_ucontext_ip(uc) != interrupted->regs.r[CS_IP] ||
+  ucontext_t *uc = cs_ucontext_at_trampoline(stack, restorer_sp);
+  if (uc == NULL || cs_ucontext_ip(uc) != interrupted->regs.r[CS_IP] ||
       cs_ucontext_sp(uc) != interrupted->regs.r[CS_SP])
     return false;
   cs_altstack_of(uc, &lo, &hi);

@@ -30,22 +30,18 @@ static enum place place_of(const struct cs_capture *capture) {
   return capture->stop == CS_STOP_BASE ? OUTSIDE : UNKNOWN;
 }
 
-// The same without a walk: a signal frame begins with the address that its handler returns to. A
+// The same without a walk: a handler has the address that it returns to on the stack. A
 // stale one in memory that was not written since counts as well.
 static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *caller) {
   enum { MOST = 64 << 10 };
-  struct {
-    uint64_t handler, flags, restorer, mask;
-  } ours = {0};
   struct cs_stack stack;
-  uint64_t sp = caller->r[CS_SP];
-  (void)cs_syscall4(SYS_rt_sigaction, cs_threads.signal_number, 0, (long)(uintptr_t)&ours, 8);
+  uint64_t sp = caller->r[CS_SP], restorer = cs_handler_return(cs_threads.signal_number);
   cs_self_bounds(cs_registry_find(clr_thread), caller, &stack);
   uint64_t hi = sp >= stack.lo && sp < stack.hi ? stack.hi : stack.alt_hi;
-  if (sp >= hi || ours.restorer == 0) return true;
+  if (sp >= hi || restorer == 0) return true;
   if (hi - sp > MOST) hi = sp + MOST;
   for (uint64_t at = sp; at + 8 <= hi; at += 8)
-    if (*(const cs_any_u64 *)(uintptr_t)at == ours.restorer) return true;
+    if (*(const cs_any_u64 *)(uintptr_t)at == restorer) return true;
   return false;
 }
 

@@ -88,7 +88,7 @@ static uint32_t parent_of(struct cs_logical *view, uint32_t i) {
   for (uint32_t k = i + 1; k < capture->count; k++) {
     const struct cs_record *record = &capture->records[k];
     if (record->kind != funclet->kind || record->funclet ||
-        record->preserved[CS_PRESERVED_RBP] != funclet->preserved[CS_PRESERVED_RBP] ||
+        record->preserved[CS_PRESERVED_FP] != funclet->preserved[CS_PRESERVED_FP] ||
         (!funclet->funclet && record->method_start == funclet->method_start))
       continue;
     if (managed_at(view, k) == NULL) return i;

@@ -239,7 +239,7 @@ static bool read_seed(struct seed *seed, uint32_t *flags) {
 
 static const char *what_is_wrong(const struct cs_delivery *to, const struct seed *seed) {
   if (seed->context != NULL && seed->size < CS_CONTEXT_MIN)
-    return "the context is smaller than 1,232 bytes";
+    return "the context is smaller than " CS_CONTEXT_MIN_TEXT " bytes";
   if (seed->context != NULL && !seed->readable) return "the context cannot be read";
   if (to->callback == NULL) return "the callback is NULL";
   return to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? "unknown info_flags" : NULL;

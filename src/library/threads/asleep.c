@@ -18,7 +18,6 @@
 #include "threads/stackmap.h"
 
 enum {
-  RED_ZONE = 128,     // below the sp, and the function's own all the same
   FIRST = 16 * 1024,  // of the stack at once: 2.9 us, a page 2.1; blocked stacks have 2 to 8 KiB
   KEPT = 64 * 1024,   // of the memory for copies
 };
@@ -130,7 +129,7 @@ static bool find_stack(struct cs_asleep *a, const struct cs_thread *thread, uint
 // Copies its stack from the sp on, and the part of the runtime's Thread that walks read.
 static bool copy_thread(struct cs_asleep *a) {
   uint64_t sp = a->regs.r[CS_SP];
-  a->from = sp - a->stack.lo > RED_ZONE ? sp - RED_ZONE : a->stack.lo;
+  a->from = sp - a->stack.lo > CS_RED_ZONE ? sp - CS_RED_ZONE : a->stack.lo;
   a->to = a->stack.hi - a->from > FIRST ? a->from + FIRST : a->stack.hi;
   size_t bytes = (size_t)(a->to - a->from), parts = 1;
   struct iovec local[2] = {{a->bytes, bytes}}, remote[2] = {{(void *)(uintptr_t)a->from, bytes}};

@@ -30,7 +30,7 @@ enum cs_asleep_answer {
 // One for each thread that walks at a time. Zeroed before the first use; its memory is kept.
 struct cs_asleep {
   struct cs_world world;  // this process, with the copy laid over it. First: of_mem relies on that
-  struct cs_regs regs;    // rip and rsp, the only ones in /proc
+  struct cs_regs regs;    // ip and sp, the only ones in /proc
   struct cs_stack stack;
   uint64_t clr_thread;
   uint64_t runs;  // the thread's run count: while it is the same, the copy is valid

@@ -27,6 +27,7 @@
 #include "threads/altstack.h"
 #include "threads/ask.h"
 #include "threads/asleep.h"
+#include "threads/calls.h"
 #include "threads/registry.h"
 #include "threads/stackmap.h"
 
@@ -85,16 +86,12 @@ static bool is_events(const char *name) {
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-static bool is_call_for_events(long call) {
-  return call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_read;
-}
-
 static bool goes_on_waiting(const struct cs_world *world, const struct cs_image *image, long call) {
   const char *name = cs_file_of(image->path);
   if (is_runtime(name)) return true;
-  if (is_events(name)) return is_call_for_events(call);
+  if (is_events(name)) return cs_call_is_for_events(call);
   // In a program that is a single file both are in one image.
-  return cs_image_is_runtime(world, image) && (call == SYS_futex || is_call_for_events(call));
+  return cs_image_is_runtime(world, image) && (call == SYS_futex || cs_call_is_for_events(call));
 }
 
 // By the first frame that is not the C library's.

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "threads/calls.h"
 
 enum {
   SLEEPERS = 4096,     // threads whose files stay open, two descriptors each
@@ -169,7 +170,7 @@ enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, u
   long number = strtol(text, &end, 10);
   if (end == text || *end != ' ' || number < 0) return CS_SLEEP_UNKNOWN;
   // In these calls a child may be running on the same stack.
-  if (number == SYS_vfork || number == SYS_clone || number == SYS_clone3) return CS_SLEEP_UNKNOWN;
+  if (cs_call_lends_stack(number)) return CS_SLEEP_UNKNOWN;
   char *ip_text = memrchr(text, ' ', length);
   char *sp_text = ip_text > end ? memrchr(text, ' ', (size_t)(ip_text - text)) : NULL;
   if (sp_text == NULL || sp_text <= end) return CS_SLEEP_UNKNOWN;

@@ -10,11 +10,14 @@
 #include "codemap/permanent.h"
 #include "support/fake_clr.h"
 
-static const uint8_t leaf_info[] = {1, 0, 0, 0};
 static uint8_t nops[4096];
 
+static uint32_t fit(uint32_t size) {
+  return (size + FAKE_STEP - 1) / FAKE_STEP * FAKE_STEP;
+}
+
 static struct fake_function function(uint32_t size) {
-  return (struct fake_function){nops, size, leaf_info, sizeof leaf_info};
+  return (struct fake_function){nops, fit(size), fake_leaf_info, sizeof fake_leaf_info};
 }
 
 static int setup(void **state) {
@@ -58,8 +61,8 @@ static void finds_methods_of_any_size_and_offset(void **state) {
       struct fake_function f = function(sizes[i]);
       uint64_t id = 0x1000 + offset * 16 + i;
       uint64_t start = fake_clr_add_method(clr, &f, 1, id, offset);
-      check_entry(&clr->world, start, start + sizes[i], start, id, false);
-      check_none(&clr->world, start + sizes[i]);
+      check_entry(&clr->world, start, start + f.size, start, id, false);
+      check_none(&clr->world, start + f.size);
       check_none(&clr->world, start - 1);
     }
   }

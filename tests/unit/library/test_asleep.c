@@ -63,7 +63,7 @@ APART static void *body(void *data) {
   struct target *t = data;
   t->entry = cs_registry_assigned(0, (uint32_t)syscall(SYS_gettid));
   cs_store_release(&t->ready, 1);
-  while (t->spins && cs_load_acquire(&t->stop) == 0) __builtin_ia32_pause();
+  while (t->spins && cs_load_acquire(&t->stop) == 0) cs_cpu_pause();
   if (!t->spins) (void)wait_deep(t, t->depth);
   cs_registry_destroyed_entry(t->entry);
   return NULL;
@@ -112,7 +112,7 @@ static struct seen look(struct cs_thread *thread) {
     cs_walk_begin(&walk, &asleep.world, &asleep.regs, &asleep.stack, 0, 0);
     walk.fast = true;
     for (; cs_walk_next(&walk, &frame); seen.frames++) {
-      uint64_t into = frame.regs.r[CS_RIP] - (uint64_t)(uintptr_t)wait_deep;
+      uint64_t into = frame.regs.r[CS_IP] - (uint64_t)(uintptr_t)wait_deep;
       seen.in_wait_deep += into < 1024;
     }
     seen.stop = walk.stop;

@@ -17,7 +17,6 @@
 #include "unwind/sites.h"
 
 enum {
-  AFTER_CALL = 16,
   LEAF_WORDS = 5,  // its frame: 4 slots and the return address
   BOX_WORDS = 6,   // 4 slots, rbx, the return address
 };

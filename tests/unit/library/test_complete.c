@@ -12,7 +12,6 @@
 
 enum { ID = 0x7000, DEATHS = 5 };
 
-static const uint8_t leaf_info[] = {1, 0, 0, 0};
 static uint8_t nops[100];
 static struct fake_clr clr;
 
@@ -31,7 +30,7 @@ static int teardown(void **state) {
 }
 
 static uint64_t add_method(void) {
-  struct fake_function f = {nops, sizeof nops, leaf_info, sizeof leaf_info};
+  struct fake_function f = {nops, sizeof nops, fake_leaf_info, sizeof fake_leaf_info};
   return fake_clr_add_method(&clr, &f, 1, ID, 0);
 }
 

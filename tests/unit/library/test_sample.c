@@ -19,7 +19,7 @@
 #include "state/ring.h"
 #include "support/fake_clr.h"
 
-enum { FRAME_WORDS = 5, AFTER_CALL = 16, MAX_FRAMES = 3000, THREADS = 4, ROUNDS = 20000 };
+enum { FRAME_WORDS = FAKE_FRAME, MAX_FRAMES = 3000, THREADS = 4, ROUNDS = 20000 };
 
 static struct fake_clr clr;
 static uint64_t method;
@@ -34,12 +34,9 @@ static struct walker walkers[THREADS];
 static int setup(void **state) {
   (void)state;
   static uint8_t code[64];
-  static const uint8_t info[] = {1, 4, 1, 0, 4, 0x32, 0, 0};  // sub rsp, 0x20
-  memset(code, 0x90, sizeof code);
-  memcpy(code, "\x48\x83\xEC\x20", 4);
-  code[AFTER_CALL - 5] = 0xE8;
+  fake_frame_code(code);
   fake_clr_init(&clr);
-  struct fake_function f = {code, sizeof code, info, sizeof info};
+  struct fake_function f = {code, sizeof code, fake_frame_info, sizeof fake_frame_info};
   method = fake_clr_add_method(&clr, &f, 1, 0x1234, 0);
   cs_signal.world = &clr.world;
   return 0;
@@ -67,7 +64,7 @@ static void become(struct walker *w, uint32_t index) {
   w->thread.agent = w;
   w->thread.stack.lo = (uint64_t)(uintptr_t)w->words;
   w->thread.stack.hi = (uint64_t)(uintptr_t)(w->words + CS_COUNT(w->words));
-  for (size_t i = FRAME_WORDS - 1; i < CS_COUNT(w->words); i += FRAME_WORDS)
+  for (size_t i = FAKE_RETURN; i < CS_COUNT(w->words); i += FRAME_WORDS)
     w->words[i] = method + AFTER_CALL;
 }
 
@@ -78,9 +75,9 @@ enum { WEIGHT = 1000 };
 static void take_because(struct walker *w, uint32_t frames, const struct cs_signal_cause *cause) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
   uint64_t base = MAX_FRAMES * FRAME_WORDS;
-  w->words[base - 1] = 0;  // the base: no return address
-  regs.r[CS_RIP] = method + AFTER_CALL;
-  regs.r[CS_RSP] = (uint64_t)(uintptr_t)&w->words[base - frames * FRAME_WORDS];
+  w->words[base - FRAME_WORDS + FAKE_RETURN] = 0;  // the base: no return address
+  regs.r[CS_IP] = method + AFTER_CALL;
+  regs.r[CS_SP] = (uint64_t)(uintptr_t)&w->words[base - frames * FRAME_WORDS];
   cs_sample_take(&w->thread, &regs, cause);
 }
 
@@ -249,8 +246,8 @@ static void an_event_too_many_has_no_stack(void **state) {
   open_ring(1 << 20, MAX_FRAMES);
   become(w, 0);
   w->words[MAX_FRAMES * FRAME_WORDS - 1] = 0;
-  regs.r[CS_RIP] = method + AFTER_CALL;
-  regs.r[CS_RSP] = (uint64_t)(uintptr_t)w->words;
+  regs.r[CS_IP] = method + AFTER_CALL;
+  regs.r[CS_SP] = (uint64_t)(uintptr_t)w->words;
   struct cs_sampled from = {.world = &clr.world,
                             .thread = &w->thread,
                             .agent = w,

@@ -264,14 +264,14 @@ static void a_held_thread_stands_still_until_it_is_released(void **state) {
   (void)state;
   struct clrsnap_hold *hold = NULL;
   BYTE context[CS_CONTEXT_MIN];
-  AMD64_CONTEXT registers;
+  struct cs_regs registers;
   struct target *target = target_start((struct target_opts){0});
   assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
   uint64_t beats = atomic_load(&target->beats);
   assert_int_equal(clrsnap_hold_context(hold, context, sizeof context), S_OK);
   assert_int_equal(clrsnap_hold_context(hold, context, 100), E_INVALIDARG);
-  memcpy(&registers, context, sizeof registers);
-  assert_true(registers.Rip != 0 && registers.Rsp != 0);
+  cs_context_read(context, &registers);
+  assert_true(registers.r[CS_IP] != 0 && registers.r[CS_SP] != 0);
   assert_int_equal(clrsnap_hold_unwind_to_managed(hold, context, sizeof context),
                    CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX);
   (void)usleep(20000);
@@ -484,7 +484,8 @@ static void bad_arguments_have_their_hresult(void **state) {
   ThreadID id = target_id(target);
   assert_int_equal(clrsnap_snapshot(id, NULL, 0, NULL, NULL, 0), E_INVALIDARG);
   assert_int_equal(clrsnap_snapshot(id, abort_walk, 2, NULL, NULL, 0), E_INVALIDARG);
-  assert_int_equal(clrsnap_snapshot(id, abort_walk, 0, NULL, context, 1231), E_INVALIDARG);
+  assert_int_equal(clrsnap_snapshot(id, abort_walk, 0, NULL, context, CS_CONTEXT_MIN - 1),
+                   E_INVALIDARG);
   assert_int_equal(clrsnap_walk(id, NULL, NULL, NULL, NULL), E_INVALIDARG);
   assert_int_equal(clrsnap_hold(id, NULL), E_INVALIDARG);
   assert_int_equal(clrsnap_release(NULL), S_OK);

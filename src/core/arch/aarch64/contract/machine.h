@@ -8,7 +8,8 @@
 
 #define CS_RUNTIME_FUNCTION_BYTES 8u
 enum { CS_CONTEXT_MIN = 912 };  // bytes: the part of a CONTEXT that all runtimes share
-struct cs_runtime_function {    // offsets
+#define CS_CONTEXT_MIN_TEXT "912"
+struct cs_runtime_function {  // offsets
   uint32_t size, begin, unwind_data;
 };
 struct cs_callee_saved {  // the same

@@ -54,7 +54,8 @@ enum {
   CS_PRESERVED_R14,
   CS_PRESERVED_R15,
   CS_PRESERVED_IP,
-  CS_PRESERVED_COUNT
+  CS_PRESERVED_COUNT,
+  CS_PRESERVED_FP = CS_PRESERVED_RBP
 };
 static const uint8_t cs_preserved_register[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
                                                                   CS_R13, CS_R14, CS_R15, CS_RIP};

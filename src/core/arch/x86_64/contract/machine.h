@@ -8,7 +8,8 @@
 
 #define CS_RUNTIME_FUNCTION_BYTES 12u
 enum { CS_CONTEXT_MIN = 1232 };  // bytes: the part of a CONTEXT that all runtimes share
-struct cs_runtime_function {     // offsets
+#define CS_CONTEXT_MIN_TEXT "1,232"
+struct cs_runtime_function {  // offsets
   uint32_t size, begin, end, unwind_data;
 };
 struct cs_callee_saved {  // the same

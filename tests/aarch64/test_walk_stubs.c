@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Walks out of code without unwind data, whose caller is in lr: the runtime's stubs, glibc's clone,
+// and the runtime's trip wire for return addresses.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "images/images.h"
+#include "support/walk_scene.h"
+
+static struct cs_regs regs_at(uint64_t ip, uint64_t lr) {
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  regs.r[CS_IP] = ip;
+  regs.r[CS_SP] = sp_of(100);
+  regs.r[CS_LR] = lr;
+  return regs;
+}
+
+static void finds_a_stubs_caller(void **state) {
+  (void)state;
+  struct cs_frame frame;
+  lay_recursion(100, 3);
+  struct cs_regs regs = regs_at(scene.stub + 4, scene.method + SECOND_CALL);
+  begin_at(&regs);
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_int_equal(frame.code.kind, CS_CODE_STUB);
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_int_equal(frame.regs.r[CS_SP], sp_of(100));
+  assert_int_equal(frame.regs.r[CS_IP], scene.method + SECOND_CALL);
+  assert_int_equal(count_frames(), 2);
+  assert_true(cs_walk_complete(&scene.walk));
+}
+
+static void does_not_guess_a_stubs_caller(void **state) {
+  (void)state;
+  lay_recursion(100, 3);
+  words[100] = scene.method + AFTER_CALL;  // on the stack it does not count
+  for (unsigned i = 0; i < 2; i++) {
+    struct cs_regs regs =
+        regs_at(scene.stub + 4, scene.method + (i == 0 ? AFTER_NO_CALL : AFTER_CALL));
+    if (i != 0) regs.known &= ~CS_REG_BIT(CS_LR);
+    begin_at(&regs);
+    assert_int_equal(count_frames(), 1);
+    assert_int_equal(scene.walk.stop, CS_STOP_STUB);
+  }
+}
+
+// An image of this code, with rows. No file stands behind it.
+static struct {
+  struct cs_images head;
+  struct cs_image image;
+} table;
+
+static void put_image(const void *code, size_t size) {
+  memset(&table, 0, sizeof table);
+  table.head.count = 1;
+  table.image = (struct cs_image){.path = "/made/up", .begin = (uint64_t)(uintptr_t)code};
+  table.image.end = table.image.begin + size;
+  scene.clr.world.images = &table.head;
+}
+
+// glibc's clone has no rule after its system call. In the parent lr is as the call has left it; the
+// child has no caller.
+static void finds_the_caller_of_clone(void **state) {
+  (void)state;
+  static const uint32_t code[] = {0xD4000001, 0xF100001F, 0x54000060, 0x5400004B, 0xD65F03C0};
+  put_image(code, sizeof code);
+  lay_recursion(100, 2);
+  for (unsigned i = 1; i < CS_COUNT(code); i++) {
+    for (uint64_t x0 = 0; x0 < 2; x0++) {
+      bool child = x0 == 0 && i + 1 < CS_COUNT(code);
+      struct cs_regs regs = regs_at(table.image.begin + i * 4, scene.method + AFTER_CALL);
+      regs.r[CS_X0] = x0;
+      begin_at(&regs);
+      assert_int_equal(count_frames(), child ? 1 : 3);
+      assert_int_equal(scene.walk.stop, child ? CS_STOP_NO_NATIVE_RULE : CS_STOP_BASE);
+    }
+  }
+  scene.clr.world.images = NULL;
+}
+
+// OnHijackTripThread: `ret` has led to its first instruction, with lr as it was loaded from the
+// method's frame; then it pushes a frame of its own, which has that address, until the runtime has
+// put the true one there. The slot is in the method's frame, which has been popped.
+static void sees_through_the_trip_wire(void **state) {
+  (void)state;
+  enum { POPPED = 6, OWN = 4, HAS_SET = 4 };
+  static uint32_t code[64];
+  static const uint32_t row_ip[] = {0, 16}, block_row[] = {0};
+  static const uint16_t row_rule[] = {0, 1};
+  static const struct cs_cfi_rule rules[] = {
+      {.cfa_how = CS_CFA_REG,
+       .cfa_reg = CS_SP,
+       .slot[CS_CFI_RA] = {.how = CS_CFI_IN_REG, .off = CS_LR}},
+      {.cfa_how = CS_CFA_REG,
+       .cfa_reg = CS_SP,
+       .cfa_off = OWN * 8,
+       .slot[CS_CFI_RA] = {.how = CS_CFI_AT_CFA, .off = -OWN * 8 + 8}},
+  };
+  struct cs_layout *layout = &scene.clr.world.layout;
+  put_image(code, sizeof code);
+  table.head.rules = rules;
+  table.image.row_ip = row_ip;
+  table.image.row_rule = row_rule;
+  table.image.row_count = 2;
+  table.image.block_row = block_row;
+  table.image.block_count = 1;
+  table.image.block_bits = CS_BLOCK_BITS;
+  table.image.is_coreclr = true;
+  uint64_t wire = table.image.begin, slot = sp_of(100 - POPPED + 1),
+           address = scene.method + AFTER_CALL;
+  layout->coreclr_begin = table.image.begin;
+  layout->coreclr_end = table.image.end;
+  layout->hijack.hijack_return_address = 152;
+  layout->hijack.hijack_slot = 160;
+  memcpy(scene.thread + 152, &address, 8);
+  memcpy(scene.thread + 160, &slot, 8);
+  lay_recursion(100, 3);
+  words[100 - OWN + 1] = wire;
+  for (unsigned at = 0; at <= 16; at += 4) {
+    struct cs_frame frame;
+    struct cs_regs regs = regs_at(wire + at, wire);
+    if (at == 16) regs.r[CS_SP] = sp_of(100 - OWN);
+    begin_at(&regs);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.flags, CS_FRAME_HIJACKED);
+    assert_int_equal(frame.regs.r[CS_IP], address);
+    assert_int_equal(frame.regs.r[CS_SP], sp_of(100));
+    assert_int_equal(count_frames(), 2);
+    assert_true(cs_walk_complete(&scene.walk));
+  }
+  // Other code of the runtime that seems to return to no call keeps its own return address.
+  slot = sp_of(300);
+  memcpy(scene.thread + 160, &slot, 8);
+  struct cs_regs regs = regs_at(wire, wire);
+  begin_at(&regs);
+  (void)count_frames();
+  assert_int_not_equal(scene.walk.stop, CS_STOP_BASE);
+  scene.clr.world.images = NULL;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(finds_a_stubs_caller),
+      TEST(does_not_guess_a_stubs_caller),
+      TEST(finds_the_caller_of_clone),
+      TEST(sees_through_the_trip_wire),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
