@@ -166,11 +166,14 @@ static class Waits
     static void ByMonitor()
     {
         var gate = new object();
-        Later(() =>
+        lock (gate) // before the other thread begins: a Pulse that comes before the Wait is lost, and the Wait never ends
         {
-            lock (gate) Monitor.Pulse(gate);
-        });
-        lock (gate) Time(() => Monitor.Wait(gate));
+            Later(() =>
+            {
+                lock (gate) Monitor.Pulse(gate);
+            });
+            Time(() => Monitor.Wait(gate));
+        }
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
