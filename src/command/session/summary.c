@@ -379,6 +379,25 @@ static void print_modes(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) print_mode(&set->profiles[i], out);
 }
 
+// Of less CPU time than this, a share says nothing.
+#define LEAST_CPU_NS 20000000u
+
+static void print_nothing(const struct cs_facts *f, FILE *out) {
+  const struct cs_engine_facts *e = &f->engine;
+  cs_print(out, PREFIX "nothing was sampled: ");
+  if (f->stopped.unsampled_ns > 0)
+    cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
+             cs_mode_of(f)->token);
+  else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
+    cs_print(
+        out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,
+        e->had == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran" : "thread took its signal");
+  else if (f->ticks.taken == 0 && f->ticks.left_out > 0)
+    cs_print(out, "the recorder got no processor\n");
+  else
+    cs_print(out, "the program used too little %s time\n", cs_mode_of(f)->token);
+}
+
 static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
   const struct cs_facts *f = &set->profiles[0].facts;
   cs_print(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples,
@@ -387,12 +406,7 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
     cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode_of(&set->profiles[i].facts)->token);
   if (cs_mode_of(f)->timed && f->hz > 0) cs_print(out, ", %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
-  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0)
-    cs_print(out, PREFIX "nothing was sampled: %s %s time\n",
-             f->stopped.unsampled_ns > 0 ? "the threads could not be given larger signal stacks "
-                                           "before they used"
-                                         : "the program used too little",
-             cs_mode_of(f)->token);
+  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0) print_nothing(f, out);
 }
 
 // A kernel that finds samples too frequent skips some, and each stands for more.
@@ -404,9 +418,7 @@ static void print_period(const struct cs_facts *f, FILE *out) {
   if (skips) cs_print(out, ", not in %" PRIu64 ": that was too frequent", f->event_period);
 }
 
-// What made threads take samples in mode cpu, and how many they took. Of less CPU time than this, a
-// share says nothing.
-#define LEAST_CPU_NS 20000000u
+// What made threads take samples in mode cpu, and how many they took.
 static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->used == CS_WIRE_ENGINE_AUTO) return;
