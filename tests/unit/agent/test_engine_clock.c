@@ -157,6 +157,8 @@ static void a_costly_look_does_not_delay_the_next_one(void **state) {
   assert_true(taken_ns[1] > 2 * taken_ns[0]);
   if (2 * after[1] > 3 * after[0])
     fail_msg("after costly looks %.2f times as long", (double)after[1] / (double)after[0]);
+  double part = (double)(taken_ns[0] + taken_ns[1]) / (double)(after[0] + after[1]);
+  if (part > 1.0 / 40) fail_msg("looks take %.4f of a processor instead of a sixtieth", part);
 }
 
 int main(void) {

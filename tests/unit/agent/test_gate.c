@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Which events are walked: no more than are allowed, and those that are walked represent all
-// events, however long each walk takes. Time and costs are simulated.
+// events, however long each walk takes. Time, the program's CPU time and costs are simulated.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,6 +30,15 @@ struct stream {
 };
 
 static uint64_t now_ns;
+static uint64_t cpu_ns;        // of the program
+static double processors = 0;  // that the program uses
+
+// In place of the C library's.
+int clock_gettime(clockid_t clock, struct timespec *time) {
+  if (clock != CLOCK_PROCESS_CPUTIME_ID) return (int)syscall(SYS_clock_gettime, clock, time);
+  *time = cs_timespec_of(cpu_ns);
+  return 0;
+}
 
 static int setup(void **state) {
   (void)state;
@@ -35,6 +47,7 @@ static int setup(void **state) {
   cs_options.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC) |
                      CS_WIRE_MODE_BIT(CS_WIRE_MODE_EXCEPTION) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WAIT);
   now_ns = SECOND;
+  processors = 0;
   return 0;
 }
 
@@ -60,6 +73,7 @@ static void run(struct stream *streams, unsigned count) {
   for (unsigned i = 0; i < (SETTLING + COUNTED) * UPDATES_A_SECOND; i++) {
     for (unsigned k = 0; k < count; k++) update(&streams[k], i >= SETTLING * UPDATES_A_SECOND);
     now_ns += SECOND / UPDATES_A_SECOND;
+    cpu_ns += (uint64_t)(processors * (double)SECOND / UPDATES_A_SECOND);
     cs_gate_update(now_ns);
   }
   for (unsigned k = 0; k < count; k++)
@@ -127,7 +141,8 @@ static void objects_by_their_interval(void **state) {
   assert_near(objects.estimate, objects.sum, 0.1);
 }
 
-// About a hundred are walked even in a program that does next to nothing, such as this one.
+// About a hundred are walked even in a program that does nothing; otherwise as many as take 0.5 % of
+// its CPU time.
 static void what_walks_cost_bounds_them(void **state) {
   struct stream objects = {.mode = CS_WIRE_MODE_ALLOC,
                            .a_second = 20000,
@@ -135,7 +150,13 @@ static void what_walks_cost_bounds_them(void **state) {
                            .ticks = TICKS_A_SECOND / 50000};
   (void)state;
   run(&objects, 1);
-  assert_in_range((uint64_t)objects.walked, 60 * COUNTED, 1000 * COUNTED);
+  assert_near(objects.walked, 100 * COUNTED, 0.2);
+  assert_near(objects.estimate, objects.sum, 0.15);
+  processors = 3;
+  objects.walked = objects.events = objects.estimate = objects.sum = 0;
+  run(&objects, 1);
+  double each = (double)cs_clock_ticks_to_ns(objects.ticks);
+  assert_near(objects.walked * each, 0.005 * processors * COUNTED * (double)SECOND, 0.2);
   assert_near(objects.estimate, objects.sum, 0.15);
 }
 
