@@ -389,9 +389,9 @@ static void print_nothing(const struct cs_facts *f, FILE *out) {
     cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
              cs_mode_of(f)->token);
   else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
-    cs_print(
-        out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,
-        e->used == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran" : "thread took its signal");
+    cs_print(out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,
+             e->used == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran"
+                                             : "thread took its signal");
   else if (f->ticks.taken == 0 && f->ticks.left_out > 0)
     cs_print(out, "the recorder got no processor\n");
   else

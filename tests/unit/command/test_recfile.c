@@ -17,6 +17,7 @@
 #include "naming/resolve.h"
 #include "recording/pool_waits.h"
 #include "recording/recfile.h"
+#include "session/summary.h"
 #include "support/wire_record.h"
 
 static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
@@ -146,6 +147,7 @@ static char *profile_text(const struct cs_recording *rec, size_t *size) {
     if (formats[i].several != CS_MODES_ONE) assert_true(formats[i].write(&all, out));
   }
   turn++;
+  cs_print_summary(&all, out);
   (void)fclose(out);
   for (size_t m = 0; m < all.count; m++) cs_profile_free(&profiles[m]);
   return text;
