@@ -137,7 +137,7 @@ def look(tree, material, oracle):
     if oracle == HIJACK:
         environment["DOTNET_TieredCompilation"] = "0"
     if oracle == CLRMD:
-        command = [os.path.join(tree.source, "tests", "live", "remote.sh"), tree.build, tree.source, material]
+        command = [os.path.join(tree.source, "tests", "live", "stack", "remote.sh"), tree.build, tree.source, material]
     else:
         command += how[oracle]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
