@@ -168,8 +168,8 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 // CLRSNAP_HOLD_TARGET (contract: C17).
 //
 // Returns, checked in CoreCLR's order:
-//   S_OK                                        done; or `thread` is not a managed thread, and there
-//                                               was no callback
+//   S_OK                                        done; or `thread` is not a managed thread, and
+//                                               there was no callback
 //   CORPROF_E_STACKSNAPSHOT_UNSAFE              the library is not ready yet; or the target did not
 //                                               answer in time, because it blocks the signal, is
 //                                               stopped by a debugger, or gets no processor

@@ -19,7 +19,8 @@ void cs_weight_note_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 void cs_weight_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any. False: no room
 
-// Mode wall: the last sample of a thread that has not run since the last look is repeated, at the cost of one compare.
+// Mode wall: the last sample of a thread that has not run since the last look is repeated, at the
+// cost of one compare.
 // `looks`: at a thread, per second and of all threads.
 void cs_repeats_begin_look(uint64_t looks);
 // Has it not run since its last sample, as far as its CPU clock says? Then that sample stands for
