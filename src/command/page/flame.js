@@ -3,7 +3,7 @@
 const look = new Look();
 let recordings = [];    // one for each mode
 let marks = [];         // on the timeline: [begin, duration, text] in us
-const REST_MIN = 170;   // pixels that the table needs below a chart
+const REST_MIN = 120;   // pixels that the table needs below a chart
 const state = {
   recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all", idle: false, fold: true,
   route: "all", trace: 0, range: null, width: "after", tree: null, heat: true, theme: null,
@@ -253,7 +253,7 @@ function search(text) {
     state.recording.search(text);
     const {recording: {found}} = state;
     if (found) {
-      $("matches").textContent = foundText(plainTree(), found);
+      $("matches").title = $("matches").textContent = foundText(plainTree(), found);
       found.inlined = inlinedText(treeOf(new Set()), found);
     }
   } catch (error) {
