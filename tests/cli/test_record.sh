@@ -68,6 +68,9 @@ X
 
 run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
 grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time' err || fail "empty"
+run 5 "$CLRSNAP" record -o missed.html -- "$FAKE" missed 5
+grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no look came while a thread ran' err ||
+  fail "missed: $(cat err)"
 # Without a look nothing is known of suspended operations.
 run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
 grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"
@@ -81,6 +84,13 @@ echo "clrsnap: nothing was recorded: this is .NET 8, which is for later" | same 
 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
 grep -q 'no .NET runtime in FAKE loaded the agent' <(sed "s#$FAKE#FAKE#" err) || fail "absent: $(cat err)"
 run 1 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 0
+# An agent that was loaded, and ended with its program before it recorded, is no program without a runtime.
+for code in 8 0; do
+  run $((code > 0 ? code : 1)) "$CLRSNAP" record -o kept.html -- "$FAKE" early $code
+  grep -qE '^clrsnap: nothing was recorded: the recording ended, or process [0-9]+ did, before it began$' err || fail "early: $(cat err)"
+done
+run 1 "$CLRSNAP" top --text -- "$FAKE" early 8
+grep -qE '^clrsnap: nothing to show: process [0-9]+ has ended before it began to record$' err || fail "early, top: $(cat err)"
 DOTNET_EnableDiagnostics=0 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
 grep -q 'DOTNET_EnableDiagnostics=0 is set: it forbids profilers' err || fail "diagnostics off: $(cat err)"
 DOTNET_EnableDiagnostics_Profiler=0 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
@@ -98,10 +108,18 @@ touch target.html && chmod 640 target.html && ln -s target.html link.html
 run 0 "$CLRSNAP" record -o link.html -- "$FAKE" golden
 [ -L link.html ] && [ "$(stat -c %a target.html)" = 640 ] && [ -s target.html ] || fail "link or mode lost"
 
-# The device is full: the recording is kept elsewhere, and the exit code is still the program's.
-TMPDIR=$scratch run 3 "$CLRSNAP" record -o /dev/full --format collapsed -- "$FAKE" golden 3
-kept=$(sed -n 's/.*what was to be written is in //p' err)
-cmp -s "$kept" golden.collapsed || fail "/dev/full: $(cat err)"
+# The device is full: the recording is kept elsewhere, and the exit code is still the program's, except that it is never 0:
+# what was wanted is not where it was wanted.
+for code in 3 0; do
+  TMPDIR=$scratch run $((code > 0 ? code : 1)) "$CLRSNAP" record -o /dev/full --format collapsed -- "$FAKE" golden $code
+  kept=$(sed -n 's/.*what was to be written is in //p' err)
+  cmp -s "$kept" golden.collapsed || fail "/dev/full: $(cat err)"
+done
+ln -s /dev/full full.collapsed
+TMPDIR=/nowhere run 1 "$CLRSNAP" record -o full.collapsed -o beside.collapsed -- "$FAKE" golden 0
+grep -q 'cannot write /dev/full: No space left on device; nor a file in /nowhere: the recording is lost$' err || fail "lost: $(cat err)"
+cmp -s beside.collapsed golden.collapsed || fail "the output beside one that cannot be written"
+run 1 "$CLRSNAP" record --format recording -o /dev/full -- "$FAKE" golden 0
 
 left=$(ls -A | grep '^\.clrsnap')
 [ -z "$left" ] || fail "temporary files were left: $left"

@@ -483,6 +483,15 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "empty") == 0) {
     describe();
     finish(0, 0, 0);
+  } else if (strcmp(what, "missed") == 0) {  // CPU time, of which no sample was taken
+    describe();
+    begin();
+    put(&(struct cs_wire_engine){.cpu_ns = 310000000, .used = CS_WIRE_ENGINE_CLOCK},
+        sizeof(struct cs_wire_engine));
+    put_text("");
+    put_text("");
+    end(CS_WIRE_ENGINE);
+    finish(0, 0, 0);
   } else if (strcmp(what, "hostile") == 0) {
     hostile();
   } else if (strcmp(what, "hostile-refusal") == 0) {
@@ -495,6 +504,8 @@ int main(int argc, char **argv) {
     golden();
     begin();  // what is not committed does not count
     (void)kill(getpid(), SIGKILL);
+  } else if (strcmp(what, "early") == 0) {  // it ends before it records
+    cs_store_release(&header->agent_state, (uint32_t)CS_WIRE_AGENT_NONE);
   } else if (strcmp(what, "refuse") == 0) {
     (void)snprintf(header->message, sizeof header->message, "this is .NET 8, which is for later");
     cs_store_release(&header->agent_state, (uint32_t)CS_WIRE_AGENT_REFUSED);

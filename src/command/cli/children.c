@@ -177,7 +177,8 @@ void cs_record_with_children(struct cs_record_run *r) {
   cs_consumer_destroy(&c.waiting);
   end_recorders(&c);
   (void)take_ended(&c, true);
-  if (c.count == 0)
+  r->missing = c.count == 0;
+  if (r->missing)
     cs_say("nothing was recorded: no .NET runtime in %s loaded the agent",
            r->options->agent.program[0]);
 }

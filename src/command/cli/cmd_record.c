@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap record`: whatever can fail without the program is tried before it starts. Once it runs,
 // its exit code is the command's, whatever becomes of the recording, except that 0 means that there
-// is one. For a process that was already running the exit code says whether there is a recording.
+// is one, where it was wanted. For a process that was already running the exit code says whether there
+// is a recording.
 // One thread. Signal-safe: no.
 #include "cli/children.h"
 #include "cli/verbs.h"
@@ -24,7 +25,7 @@ static int record_program(struct cs_record_run *r) {
   }
   cs_session_wait(&r->session);
   exit_code = cs_session_exit_code(&r->session);
-  return exit_code == 0 && r->nothing ? CS_EXIT_FAILURE : exit_code;
+  return exit_code == 0 && r->missing ? CS_EXIT_FAILURE : exit_code;
 }
 
 int cs_run_record(void *options) {

@@ -366,9 +366,10 @@ static bool conclude(struct watch *w) {
   }
   if (s->began_ns > 0 || s->recording.started) return true;
   if (!s->child_ended && w->quit) return true;
-  if (w->options->agent.pid != 0) {
-    cs_say("nothing to show: process %d has ended before it began to record",
-           (int)w->options->agent.pid);
+  int pid = (int)w->options->agent.pid;
+  if (pid == 0) pid = (int)cs_consumer_agent_pid(&s->consumer);  // it had loaded the agent
+  if (pid != 0) {
+    cs_say("nothing to show: process %d has ended before it began to record", pid);
     return false;
   }
   cs_say(

@@ -55,7 +55,8 @@ static bool write_result(struct cs_record_run *r) {
   if (r->options->agent.ask.labels) explain_labels(r);
   if (file != NULL && written) cs_say("wrote %s", file);
   if (file != NULL && !written) cs_say("%s", err.text);
-  return all && (file == NULL || written);
+  r->missing = (file != NULL && !written) || r->options->view.unwritten;
+  return all && !r->missing;
 }
 
 // The variable that keeps the runtime from loading a profiler at its start. NULL: none is set.
@@ -70,9 +71,10 @@ static const char *switched_off(void) {
 
 static void explain_silence(const struct cs_record_run *r) {
   const char *off = switched_off();
-  if (r->options->agent.pid != 0) {
-    cs_say("nothing was recorded: the recording ended, or process %d did, before it began",
-           (int)r->options->agent.pid);
+  int pid = (int)r->options->agent.pid;
+  if (pid == 0) pid = (int)cs_consumer_agent_pid(&r->session.consumer);  // it had loaded the agent
+  if (pid != 0) {
+    cs_say("nothing was recorded: the recording ended, or process %d did, before it began", pid);
     return;
   }
   bool file = r->options->view.count > 0;
@@ -108,12 +110,12 @@ bool cs_record_conclude(struct cs_record_run *r) {
     case CS_WIRE_AGENT_REFUSED:
       cs_consumer_message(&r->session.consumer, message, sizeof message);
       cs_say("nothing was recorded: %s", message);
-      r->nothing = true;
+      r->missing = true;
       return false;
     case CS_WIRE_AGENT_NONE:
       if (!r->session.recording.started) {
         explain_silence(r);
-        r->nothing = true;
+        r->missing = true;
         return false;
       }
       break;

@@ -11,7 +11,7 @@ struct cs_record_run {
   struct cs_start start;
   struct cs_window window;
   bool given_away;   // a process of ours has the outputs, and writes them
-  bool nothing;      // was recorded: no agent, or one that refused
+  bool missing;      // nothing was recorded, or an output could not be written
   int summary_lock;  // a file; the process that holds its lock prints its summary; 0: only one does
 };
 

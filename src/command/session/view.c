@@ -224,7 +224,6 @@ static void check_grouping(const struct cs_view *view, const struct cs_recording
 }
 
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
-  bool all = true;
   // With threads grouped, each by itself, and for the page, which groups by route and chooses
   // traces.
   struct resolved resolved[3] = {0};
@@ -240,13 +239,14 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
     if (o->format->write == NULL) continue;
     bool each = view->each_thread || o->format->each_thread;
     bool is_page = o->format->write == cs_write_html;
-    all &= write_output(o, resolve(view, rec, each, is_page, resolved), rec->bytes);
+    if (!write_output(o, resolve(view, rec, each, is_page, resolved), rec->bytes))
+      view->unwritten = true;
   }
   if (view->push != NULL && !view->in_windows)
     push(view, resolve(view, rec, true, false, resolved));
   for (int i = 0; i < 3; i++)
     for (size_t m = 0; m < resolved[i].set.count; m++) cs_profile_free(&resolved[i].profiles[m]);
-  return (view->push == NULL || cs_push_finish(view->push)) && all;
+  return (view->push == NULL || cs_push_finish(view->push)) && !view->unwritten;
 }
 
 struct cs_symbol_sources *cs_view_sources(struct cs_view *view) {

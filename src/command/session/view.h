@@ -33,6 +33,7 @@ struct cs_view {
   struct cs_push_options push_options;
   struct cs_push *push;  // open, if there is somewhere to push to
   bool in_windows;       // the push gets windows during the recording, not the whole
+  bool unwritten;        // an output could not be written, which has been said
 };
 
 // Stores one option's value. `arg` must live as long as the view.

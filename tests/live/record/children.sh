@@ -104,6 +104,7 @@ if command -v python3 > /dev/null; then
 fi
 
 timeout 300 "$clrsnap" record --children -o none.folded -- true > said 2>&1
+[ $? = 1 ] || bad "nothing was recorded, and the command says that it went well"
 grep -q '^clrsnap: nothing was recorded: no .NET runtime in true loaded the agent$' said || bad "no program"
 [ -z "$(ls -A | grep none)" ] || bad "a file is left"
 pass "none"
