@@ -187,7 +187,7 @@ function fillGlance(recording, tree, open) {
 
 // The first lines, one row each, or, open, all of them in full over the graph.
 function showGlance(open = $("first").classList.contains("open")) {
-  const first = $("first"), lines = [...$("glance").children], rest = lines.slice(innerHeight > 700 ? 4 : 3);  // as in flame.css
+  const first = $("first"), lines = [...$("glance").children], rest = lines.slice(innerHeight > 700 && innerWidth > 700 ? 4 : 3);  // as in flame.css
   if (first.hidden) return;
   first.style.height = open && !first.classList.contains("open") ? `${first.getBoundingClientRect().height}px` : open ? first.style.height : "";
   first.classList.toggle("open", open);
