@@ -334,6 +334,7 @@ typedef struct AMD64_CONTEXT {
 #define CONTEXT_ARM64_CONTROL (CONTEXT_ARM64 | 0x1u)  // Fp, Lr, Sp, Pc, Cpsr
 #define CONTEXT_ARM64_INTEGER (CONTEXT_ARM64 | 0x2u)  // X0 to X28
 #define CONTEXT_ARM64_FLOATING_POINT (CONTEXT_ARM64 | 0x4u)
+#define CONTEXT_UNWOUND_TO_CALL 0x20000000u  // Pc is a return address
 
 typedef struct ARM64_CONTEXT {
   DWORD ContextFlags, Cpsr;

@@ -107,6 +107,9 @@ static void read_dynamic(const struct segments *s, const Elf64_Phdr *ph) {
   if (!cs_dynamic_read(s->process, s->elf->bias, s->elf->bias + ph->p_vaddr, ph->p_filesz,
                        &dynamic))
     return;
+  Elf64_Ehdr header;
+  memcpy(&header, s->elf->page, sizeof header);
+  s->elf->entry = header.e_entry != 0 ? s->elf->bias + header.e_entry : 0;
   s->elf->init = dynamic.init;
   s->elf->fini = dynamic.fini;
   s->elf->is_coreclr = cs_dynamic_find(s->process, &dynamic, CS_CORECLR_SYMBOL) != 0;

@@ -20,6 +20,7 @@ struct cs_elf {
   uint64_t hdr;                     // .eh_frame_hdr; 0: the image has no usable one
   uint64_t eh_frame, eh_frame_end;  // the end may be that of the segment; 0: no .eh_frame
   uint64_t init, fini;              // functions of DT_INIT and DT_FINI, 0: none
+  uint64_t entry;                   // where the program begins; 0: it is a library
   uint64_t id_address;              // of the build id, 0: it has none
   uint32_t id_size;
   bool is_coreclr;     // it exports the runtime's descriptor

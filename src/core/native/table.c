@@ -176,7 +176,8 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
   if (result == CS_CFI_OK)
     return cs_ehreturn_apply(process, candidate->begin, stats, &native->rules, rows) &&
                    cs_startup_apply(process, candidate, elf->init, &native->rules, rows) &&
-                   cs_startup_apply(process, candidate, elf->fini, &native->rules, rows)
+                   cs_startup_apply(process, candidate, elf->fini, &native->rules, rows) &&
+                   cs_startup_apply_entry(process, candidate, elf->entry, &native->rules, rows)
                ? CS_ELF_OK
                : CS_ELF_UNREADABLE;
   rows->count = 0;

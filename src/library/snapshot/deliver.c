@@ -18,9 +18,15 @@ enum { CONTEXT_BYTES = 4096 };  // more than any runtime's CONTEXT: 3,232 on .NE
 // the flags say what is filled in.
 static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capture *capture,
                               const struct cs_record *record) {
-  uint32_t flags = capture->seeded ? to->seed_flags : to->context_flags;
+  uint32_t flags = capture->seeded ? to->seed_flags : to->context_flags, from = 0;
+  uint32_t at = (uint32_t)(record - capture->records);
   for (uint32_t i = 0; i < capture->fault_count; i++)
-    if (record - capture->records >= capture->faults[i].from) flags = capture->faults[i].flags;
+    if (at >= capture->faults[i].from) {
+      flags = capture->faults[i].flags;
+      from = capture->faults[i].from;
+    }
+  for (; from < at; from++)
+    if (cs_record_is_managed(&capture->records[from])) return cs_context_unwound(flags);
   return flags;
 }
 

@@ -65,15 +65,16 @@ static uint32_t row_after(const struct cs_rows *rows, uint32_t offset) {
   return i;
 }
 
-static bool insert(const struct shape *shape, uint32_t at, uint32_t after, struct cs_rules *rules,
-                   struct cs_rows *rows) {
+struct row {
+  uint32_t ip;
+  uint16_t rule;
+};
+
+static bool insert(const struct row *row, uint32_t count, uint32_t after, struct cs_rows *rows) {
   struct cs_rows out = {0};
   bool ok = true;
   for (uint32_t i = 0; ok && i < after; i++) ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
-  ok = ok && cs_rows_add(&out, at, rule_of(rules, false)) &&
-       cs_rows_add(&out, at + shape->taken, rule_of(rules, true)) &&
-       cs_rows_add(&out, at + shape->given_back, rule_of(rules, false)) &&
-       cs_rows_add(&out, at + shape->end, CS_NO_RULE);
+  for (uint32_t i = 0; ok && i < count; i++) ok = cs_rows_add(&out, row[i].ip, row[i].rule);
   for (uint32_t i = after; ok && i < rows->count; i++)
     ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
   if (!ok) {
@@ -85,20 +86,51 @@ static bool insert(const struct shape *shape, uint32_t at, uint32_t after, struc
   return true;
 }
 
+// Reads the start of code that has no rows. Returns the number of instructions, and how many rows
+// are before it.
+static uint32_t read_unruled(struct cs_process_memory *process,
+                             const struct cs_candidate *candidate, uint64_t address,
+                             const struct cs_rows *rows, uint32_t code[LONGEST], uint32_t *after) {
+  if (rows->count == 0 || address < candidate->begin || address >= candidate->end) return 0;
+  uint32_t at = (uint32_t)(address - candidate->begin);
+  *after = row_after(rows, at);
+  if (*after != 0 && rows->rule[*after - 1] != CS_NO_RULE) return 0;
+  uint64_t size = candidate->end - address;
+  if (*after < rows->count && size > rows->ip[*after] - at) size = rows->ip[*after] - at;
+  if (size > LONGEST * sizeof *code) size = LONGEST * sizeof *code;
+  return cs_process_memory_read(process, address, code, (size_t)size) ? (uint32_t)(size / 4) : 0;
+}
+
 bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candidate *candidate,
                       uint64_t address, struct cs_rules *rules, struct cs_rows *rows) {
-  uint32_t code[LONGEST];
+  uint32_t code[LONGEST], after, at = (uint32_t)(address - candidate->begin);
+  uint32_t n = read_unruled(process, candidate, address, rows, code, &after);
   struct shape shape;
-  if (rows->count == 0 || address < candidate->begin || address >= candidate->end) return true;
-  uint32_t at = (uint32_t)(address - candidate->begin), after = row_after(rows, at);
-  if (after == 0 || rows->rule[after - 1] != CS_NO_RULE) return true;
-  uint64_t size = candidate->end - address;
-  if (after < rows->count && size > rows->ip[after] - at) size = rows->ip[after] - at;
-  if (size > sizeof code) size = sizeof code;
-  if (!cs_process_memory_read(process, address, code, (size_t)size) ||
-      !is_startup(code, (uint32_t)(size / 4), &shape))
-    return true;
-  return insert(&shape, at, after, rules, rows);
+  if (n == 0 || after == 0 || !is_startup(code, n, &shape)) return true;
+  const struct row row[] = {{at, rule_of(rules, false)},
+                            {at + shape.taken, rule_of(rules, true)},
+                            {at + shape.given_back, rule_of(rules, false)},
+                            {at + shape.end, CS_NO_RULE}};
+  return insert(row, CS_COUNT(row), after, rows);
+}
+
+// mov fp, 0; mov lr, 0; ...; bl abort: nothing has called it. Debian's crt1.o says so, older ones say
+// nothing.
+bool cs_startup_apply_entry(struct cs_process_memory *process, const struct cs_candidate *candidate,
+                            uint64_t address, struct cs_rules *rules, struct cs_rows *rows) {
+  enum { NO_FP = 0xD280001D, NO_LR = 0xD280001E };
+  uint32_t code[LONGEST], after;
+  uint32_t n = read_unruled(process, candidate, address, rows, code, &after);
+  uint32_t begin = n != 0 && is_hint(code[0]) ? 1 : 0;
+  if (n < begin + 2 || code[begin] != NO_FP || code[begin + 1] != NO_LR) return true;
+  struct cs_cfi_rule rule;
+  memset(&rule, 0, sizeof rule);
+  rule.cfa_how = CS_CFA_REG;
+  rule.cfa_reg = CS_SP;
+  rule.slot[CS_CFI_RA].how = CS_CFI_UNDEFINED;
+  uint32_t at = (uint32_t)(address - candidate->begin);
+  const struct row row[] = {{at, cs_rules_intern(rules, &rule)}, {at + n * 4, CS_NO_RULE}};
+  return insert(row, CS_COUNT(row), after, rows);
 }
 
 // ---- The vDSO ----

@@ -95,7 +95,17 @@ bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candida
   return insert(&shape, at, rules, rows);
 }
 
-// On this architecture it has unwind data.
+// On this architecture the program's start and the vDSO have unwind data.
+bool cs_startup_apply_entry(struct cs_process_memory *process, const struct cs_candidate *candidate,
+                            uint64_t address, struct cs_rules *rules, struct cs_rows *rows) {
+  (void)process;
+  (void)candidate;
+  (void)address;
+  (void)rules;
+  (void)rows;
+  return true;
+}
+
 bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_candidate *candidate,
                            struct cs_rules *rules, struct cs_rows *rows) {
   (void)process;

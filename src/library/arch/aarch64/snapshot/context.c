@@ -44,3 +44,7 @@ void cs_context_set_ip(BYTE *context, uint64_t ip) {
 uint32_t cs_context_general(void) {
   return CONTEXT_ARM64_CONTROL | CONTEXT_ARM64_INTEGER;
 }
+
+uint32_t cs_context_unwound(uint32_t flags) {
+  return flags | CONTEXT_UNWOUND_TO_CALL;
+}
