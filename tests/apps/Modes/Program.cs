@@ -93,7 +93,8 @@ static class Program
     static long QueuedAll()
     {
         long sum = 0;
-        foreach (string task in Directory.GetDirectories("/proc/self/task")) sum += Queued(task);
+        foreach (string task in Directory.GetDirectories("/proc/self/task"))
+            try { sum += Queued(task); } catch (IOException) { } // it has ended
         return sum;
     }
 
