@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-from trial import Failure, Trial
+from trial import PATIENCE, Failure, Trial, entries, read
 
 TIMES = 2  # that each looks
 TRIES = 10
@@ -36,11 +36,25 @@ class Beside(Trial):
             for _ in range(TIMES):
                 self.look_at(pid() if callable(pid) else pid)
                 time.sleep(self.rng.random() * 0.3)
+            self.wait_until_recorded(pid() if callable(pid) else pid)
         except BaseException:
             self.end(process)
             raise
         with open(self.end_file, "w", encoding="utf-8"):
             pass
+
+    @staticmethod
+    def wait_until_recorded(pid):
+        """A recording that the tool has held up begins late: the program lives until it has been recorded for some CPU
+        time. If it never is, the summary shows that."""
+        def used():
+            return sum(int(ticks) for ticks in read(f"/proc/{pid}/stat").rpartition(")")[2].split()[11:13])
+
+        begun, end = None, time.monotonic() + PATIENCE
+        while (begun is None or used() - begun < 0.5 * os.sysconf("SC_CLK_TCK")) and time.monotonic() < end:
+            if begun is None and any(read(f"{task}/comm") == ".clrsnap\n" for task in entries(f"/proc/{pid}/task")):
+                begun = used()
+            time.sleep(0.02)
 
     def launched(self):
         options = self.options("launch")
