@@ -286,8 +286,23 @@ async function testHeader() {
     await press("g");
     assert.strictEqual((await first()).seen, opened.all);
     await press("g");
+    await scrollChoices(width);
   }
   await send("Emulation.clearDeviceMetricsOverride");
+}
+
+// Where the row of choices does not fit, an arrow at its right end says so until it is scrolled there.
+async function scrollChoices(width) {
+  const state = () => evaluate(`(() => {
+    const row = document.querySelector(".choices");
+    return {hidden: row.scrollWidth - row.clientWidth > 2, arrow: getComputedStyle(row, "::after").visibility === "visible" &&
+      getComputedStyle(row, "::after").content !== "none"};
+  })()`);
+  const before = await state();
+  assert.deepStrictEqual(before, {hidden: width < 850, arrow: width < 850}, `${width}`);
+  await evaluate(`document.querySelector(".choices").scrollTo(9999, 0)`);
+  await new Promise(resolve => setTimeout(resolve, 200));
+  assert.strictEqual((await state()).arrow, false);
 }
 
 // A search that finds something in another mode only says so.

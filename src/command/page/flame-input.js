@@ -105,9 +105,17 @@ function fitPanels() {
   for (const id of ["frames", "about", "traces"]) if ($(id).open) fitPanel($(id));
 }
 
+// In a narrow window the row of choices scrolls: an arrow says that there are more to the right.
+function showScroll() {
+  const row = document.querySelector(".choices");
+  row.classList.toggle("more", row.scrollLeft + row.clientWidth < row.scrollWidth - 2);
+}
+
 function listen() {
   for (const id of ["frames", "about", "traces"]) $(id).addEventListener("toggle", fitPanels);
   window.addEventListener("resize", () => { fitPanels(); showGlance(); });
+  new ResizeObserver(showScroll).observe($("search"));
+  document.querySelector(".choices").addEventListener("scroll", showScroll);
   const on = (id, type, action) => $(id).addEventListener(type, action);
   document.addEventListener("keydown", onKey);
   on("search", "input", searchChanged);
