@@ -172,11 +172,27 @@ static uint64_t ticks_of_ns(void) {
   return (uint64_t)(((unsigned __int128)1 << 64) / cs_clock_ticks_to_ns(1ull << 32));
 }
 
+// Walks the recursion with naps in between that are longer than the limit. Returns the CPU time that
+// has passed meanwhile.
+static uint64_t walk_with_naps(uint64_t limit_ns, unsigned frames) {
+  enum { NAPS = 8, NAP_NS = 2500000 };
+  struct cs_frame frame;
+  unsigned n = 0;
+  begin_walk(scene.method + AFTER_CALL, sp_of(100), 0);
+  uint64_t from = cs_thread_cpu_ns();
+  cs_walk_limit(&scene.walk, limit_ns, ticks_of_ns());
+  for (; cs_walk_next(&scene.walk, &frame); n++)
+    if (n % (frames / NAPS) == 0) (void)nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+  if (scene.walk.stop == CS_STOP_BASE) assert_int_equal(n, frames);
+  return cs_thread_cpu_ns() - from;
+}
+
 // CPU time that the thread uses beside the walk counts as the walk's; time without a processor does
-// not count.
+// not count. A machine that is emulated, or whose host is busy, takes time without a processor for
+// CPU time now and then; then the walk may end as well.
 static void ends_when_its_time_is_used_up(void **state) {
   (void)state;
-  enum { LIMIT_NS = 4000000, FRAMES = 40, NAPS = 8, NAP_NS = 2500000 };
+  enum { LIMIT_NS = 4000000, FRAMES = 40, TRIES = 50 };
   struct cs_frame frame;
   unsigned n = 0;
   lay_recursion(100, FRAMES);
@@ -187,12 +203,11 @@ static void ends_when_its_time_is_used_up(void **state) {
     }
   assert_int_equal(scene.walk.stop, CS_STOP_TIME);
   assert_in_range(n, 2, 10);
-  begin_walk(scene.method + AFTER_CALL, sp_of(100), 0);
-  cs_walk_limit(&scene.walk, LIMIT_NS, ticks_of_ns());
-  for (n = 0; cs_walk_next(&scene.walk, &frame); n++)
-    if (n % (FRAMES / NAPS) == 0) (void)nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+  for (n = 0; n < TRIES && scene.walk.stop != CS_STOP_BASE; n++) {
+    uint64_t used = walk_with_naps(LIMIT_NS, FRAMES);
+    if (scene.walk.stop != CS_STOP_BASE) assert_in_range(used, LIMIT_NS / 2, UINT64_MAX);
+  }
   assert_int_equal(scene.walk.stop, CS_STOP_BASE);
-  assert_int_equal(n, FRAMES);
 }
 
 static void ends_at_the_depth_limit_and_says_so(void **state) {
