@@ -136,7 +136,7 @@ bool cs_startup_apply_entry(struct cs_process_memory *process, const struct cs_c
 // ---- The vDSO ----
 
 // Calls, and writes to sp or lr: any word that may be one counts.
-static bool is_no_leafs(uint32_t code) {
+static bool breaks_leaf_rule(uint32_t code) {
   bool on_sp = (code >> 5 & 31) == 31;
   return code >> 26 == 0x25 || (code & 0xFEFFFC1F) == 0xD63F0000 ||  // bl, blr
          (code & 0x3F80001F) == 0x1100001F ||                        // add or sub of a number to sp
@@ -159,6 +159,6 @@ bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_ca
   while (at + 1 < n && (code[at] != SIGRETURN || code[at + 1] != SYSCALL)) at++;
   if (at + 1 >= n) return false;
   for (uint32_t i = sizeof(Elf64_Ehdr) / 4; i < at; i++)
-    if (is_no_leafs(code[i])) return false;
+    if (breaks_leaf_rule(code[i])) return false;
   return cs_rows_add(rows, 0, rule_of(rules, false)) && cs_rows_add(rows, (at - 1) * 4, CS_NO_RULE);
 }
