@@ -22,7 +22,9 @@ pass() {
 
 command -v dotnet > /dev/null || skip "there is no dotnet command"
 WORK=$(mktemp -d) || exit 1
-trap 'rm -rf "$WORK"' EXIT
+# A program that launch_app has started does not outlive a test that fails.
+LAUNCHER=
+trap '[ -z "$LAUNCHER" ] || kill "$LAUNCHER" 2> /dev/null; rm -rf "$WORK"' EXIT
 
 # build_app NAME: APP is the dll of tests/apps/NAME, built once for all tests.
 build_app() {
@@ -87,6 +89,7 @@ stop() {
 # launch_app ARGS...: starts APP, and waits until it prints "ready": PID becomes its process,
 # LAUNCHER the job that ends with it, and WORK/said what it prints.
 launch_app() {
+  : > "$WORK/said"  # what the last one has printed, else it may be read again
   timeout 300 dotnet "$APP" "$@" > "$WORK/said" 2>&1 &
   LAUNCHER=$!
   for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done

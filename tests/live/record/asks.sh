@@ -18,22 +18,25 @@ bad() { cat "$WORK/summary"; fail "$*"; }
 
 deaf() {
   # Signals are counted by user: in a namespace of its own it is the only one.
-  local by=(unshare --user --map-root-user) least=1000 most=0 now pid rc
+  local by=(unshare --user --map-root-user) seen=() lasting most=0 now pid rc
   "${by[@]}" true 2> /dev/null || skip "there are no user namespaces here"
   record deaf 7000 -d 4 "$@" &
   local recorder=$!
   find_deaf() { pid=$(below $recorder | xargs -I{} grep -lsx Deaf -r /proc/{}/task --include=comm | head -1); [ -n "$pid" ]; }
   until_true 50 find_deaf || { cat "$WORK/summary"; fail "the program does not start"; }
   while now=$(sed -n 's#^SigQ:[[:space:]]*\([0-9]*\)/.*#\1#p' "${pid%/*}/status" 2> /dev/null) && [ -n "$now" ]; do
-    [ "$now" -lt "$least" ] && least=$now
     [ "$now" -gt "$most" ] && most=$now
+    seen+=("$now")
     sleep 0.1
   done
   wait $recorder
   grep -Eq '^clrsnap: 1 thread did not take its signal, for [0-9]+\.[0-9] s in total' "$WORK/summary" ||
     bad "$*: nothing is said of the thread that blocks signals"
-  [ $most -gt 0 ] && [ $((most - least)) -le 2 ] || bad "$*: more and more signals are pending: $least to $most"
-  pass "$*: $least to $most signals are pending"
+  # Other threads' signals are pending for a moment; the deaf thread's are for the rest of the program, which outlives the
+  # recording.
+  lasting=$(printf '%s\n' "${seen[@]: -10}" | sort -n | head -1)
+  [ $most -gt 0 ] && [ "$lasting" -le 2 ] || bad "$*: more and more signals are pending: ${seen[*]}"
+  pass "$*: at most $most signals are pending, $lasting at the end"
 }
 
 limit() {

@@ -40,7 +40,7 @@ for owner in $PID $command; do
 done
 grep -h /dev/shm/clrsnap "/proc/$PID/maps" "/proc/$command/maps" && fail "a file in /dev/shm"
 wait $command || { cat "$WORK/said"; fail "truncated: exit code $?"; }
-grep -qF Rec.Program.Hot "$WORK/stacks.folded" || fail "truncated: nothing was seen"
+grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "truncated: nothing was seen"; }
 gone $PID "after a recording"
 pass "nobody truncates it, nothing stays"
 
