@@ -50,7 +50,7 @@ grep -qx 'clrsnap: lost 5: 0 in the program, 0 on the way, 5 unreadable, 0 beyon
 # Killed: what the agent had committed is there, and the summary does not claim that this is all.
 run 137 "$CLRSNAP" record -o killed.collapsed --format collapsed -- "$FAKE" killed
 cmp -s killed.collapsed golden.collapsed || fail "killed: not all that was committed"
-grep -q 'the program was killed, replaced itself by another one (execve), or ended without notice' err || fail "killed: $(cat err)"
+grep -q 'the program was killed or stopped, replaced itself by another one (execve), or ended without notice' err || fail "killed: $(cat err)"
 grep -q 'runtime was stopped' err && fail "killed: claims to know the suspensions"
 
 run 0 "$CLRSNAP" record -o lost.collapsed --format collapsed -- "$FAKE" lost

@@ -170,6 +170,16 @@ printf '\377' | dd of=damaged.clrsnap bs=1 seek=1500 conv=notrunc status=none
 run 0 "$CLRSNAP" report -o damaged.collapsed damaged.clrsnap
 grep -q '^clrsnap: damaged.clrsnap is damaged at byte [0-9]*: what comes before it was read$' err || fail "damaged: $(cat err)"
 
+python3 - golden.clrsnap unsampled.clrsnap <<'X' || fail "unsampled"
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+(at,) = struct.unpack_from("<I", data, 12)
+while struct.unpack_from("<IIH", data, at)[2] != 10: at += struct.unpack_from("<I", data, at)[0]
+open(sys.argv[2], "wb").write(data[:at])
+X
+run 0 "$CLRSNAP" report -o unsampled.collapsed unsampled.clrsnap
+grep -qx 'clrsnap: nothing was sampled: the recording breaks off before its first sample' err || fail "unsampled: $(cat err)"
+
 # refused SENTENCE FILE
 refused() {
   run 1 "$CLRSNAP" report -o refused.html "$2"

@@ -20,8 +20,9 @@
 #include "threads/native_stack.h"
 
 static struct cs_wire_small_stacks small_stacks;  // with the lock held
-static bool stopped;  // with the lock held: no thread is added or sampled any more
-static bool delayed;  // atomic: an engine was not started because of new libraries
+static bool stopped;         // with the lock held: no thread is added or sampled any more
+static bool delayed;         // atomic: an engine was not started because of new libraries
+static uint64_t delayed_ns;  // with the lock held: the CPU time that threads have used meanwhile
 
 // ---- With the lock held ----
 
@@ -31,15 +32,28 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
   return t != NULL || stopped ? t : cs_threads_add(entry);
 }
 
+static bool may_have_engine(const struct cs_agent_thread *t) {
+  return cs_wants(CS_WIRE_MODE_CPU) && cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING &&
+         cs_thread_is_equipped(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH;
+}
+
+static void end_delay(struct cs_agent_thread *t) {
+  uint64_t now = t->delayed_from_ns != 0 ? cs_cpu_ns_of(t->tid) : 0;
+  if (now > t->delayed_from_ns) delayed_ns += now - t->delayed_from_ns;
+  t->delayed_from_ns = 0;
+}
+
 // Not while there are libraries that have not been examined: one may be such that no signal may be
 // sent, and the thread its own.
 static void start_engine(struct cs_agent_thread *t) {
   if (t->engine != NULL) return;
-  if (cs_library_images_are_old())
-    cs_store_release(&delayed, true);
-  else if (cs_wants(CS_WIRE_MODE_CPU) && cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING &&
-           cs_thread_is_equipped(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH)
-    cs_engine_start(t);
+  bool old = cs_library_images_are_old();
+  if (old) cs_store_release(&delayed, true);
+  if (!may_have_engine(t)) return;
+  if (old && t->delayed_from_ns == 0) t->delayed_from_ns = cs_cpu_ns_of(t->tid);
+  if (old) return;
+  end_delay(t);
+  cs_engine_start(t);
 }
 
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
@@ -54,6 +68,7 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
 
 static void end_sampling(struct cs_agent_thread *t) {
   cs_store_release(&t->thread->sampling, 0u);
+  end_delay(t);
   cs_engine_stop(t);
 }
 
@@ -295,6 +310,13 @@ void cs_threads_start_delayed(void) {
   cs_threads_start_engines();
 }
 
+uint64_t cs_threads_delayed_ns(void) {
+  cs_threads_lock();
+  uint64_t ns = delayed_ns;
+  cs_threads_unlock();
+  return ns;
+}
+
 static bool stop_engine(struct cs_agent_thread *t, void *data) {
   (void)data;
   cs_engine_stop(t);
@@ -311,6 +333,7 @@ void cs_threads_start(void) {
   cs_threads_lock();
   stopped = false;
   small_stacks = (struct cs_wire_small_stacks){0, 0};
+  delayed_ns = 0;
   cs_natives_reset();
   cs_threads_unlock();
 }

@@ -64,7 +64,8 @@ static void check_losses(struct list *l) {
     cs_print(l->out, "The program replaced itself by another one (execve).\n");
   else if (!f->ended && item(l))
     cs_print(l->out,
-             "The program was killed, replaced itself by another one, or ended without notice.\n");
+             "The program was killed or stopped, replaced itself by another one, or ended without "
+             "notice.\n");
   if (lost > 0 && item(l))
     cs_print(l->out, "%" PRIu64 " samples were lost, %.2g %% of all.\n", lost,
              100.0 * (double)lost / (double)(lost + samples));

@@ -192,7 +192,7 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
     cs_print(out,
              PREFIX
              "  %.1f ms of CPU time were not sampled, of threads that had no larger signal "
-             "stacks yet\n",
+             "stacks yet, or that began while libraries were loaded\n",
              (double)f->stopped.unsampled_ns / 1e6);
 }
 
@@ -241,8 +241,8 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
         "the program %s: what was recorded until then is kept; losses in the program and stops "
         "of the runtime are not known\n",
         f->replaced ? "replaced itself by another one (execve)"
-                    : "was killed, replaced itself by another one (execve), or ended without "
-                      "notice");
+                    : "was killed or stopped, replaced itself by another one (execve), or ended "
+                      "without notice");
   }
 }
 
@@ -385,8 +385,12 @@ static void print_modes(const struct cs_profile_set *set, FILE *out) {
 static void print_nothing(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   cs_print(out, PREFIX "nothing was sampled: ");
-  if (f->stopped.unsampled_ns > 0)
-    cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
+  if (!f->ended || !f->finished)
+    cs_print(out, "the recording breaks off before its first sample\n");
+  else if (f->stopped.unsampled_ns > 0)
+    cs_print(out,
+             "while they used %s time, threads had no larger signal stacks, or libraries were "
+             "loaded\n",
              cs_mode_of(f)->token);
   else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
     cs_print(out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,

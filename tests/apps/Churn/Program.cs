@@ -2,11 +2,12 @@
 // a method of their own each: InShape3 calls shape 3 and no other. So a frame that is attributed to the
 // wrong library is called by the wrong method.
 // Arguments: folder of the libraries, seconds. Prints how many were loaded, and how many of them at the
-// address of the previous one.
+// address of the previous one, and the CPU time of the thread in ms.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
+long cpu = Churn.CpuMs();
 string folder = args[0];
 var end = Stopwatch.StartNew();
 double seconds = double.Parse(args[1]);
@@ -27,10 +28,21 @@ while (end.Elapsed.TotalSeconds < seconds)
     if (plug == last) replaced++;
     last = plug;
 }
-Console.WriteLine($"loads {loads} replaced {replaced}");
+Console.WriteLine($"loads {loads} replaced {replaced} cpu {Churn.CpuMs() - cpu}");
 
 static unsafe class Churn
 {
+    struct Time { internal long Seconds, Nanoseconds; }
+
+    [DllImport("libc")]
+    static extern int clock_gettime(int clock, out Time time);
+
+    internal static long CpuMs()
+    {
+        _ = clock_gettime(3, out var time);  // CLOCK_THREAD_CPUTIME_ID
+        return time.Seconds * 1000 + time.Nanoseconds / 1000000;
+    }
+
     static long sum;
 
     [MethodImpl(MethodImplOptions.NoInlining)] public static void InShape0(nint plug) => Call(plug);

@@ -7,7 +7,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 build_app Churn
 "$BUILD/bin/clrsnap" record -F 2999 --mode wall --format collapsed -o "$WORK/out" -- \
   dotnet "$APP" "$BUILD/lib" 6 > "$WORK/app" 2> "$WORK/err" || { cat "$WORK/err"; fail "the recording ended with $?"; }
-read -r _ loads _ replaced < <(grep '^loads' "$WORK/app")
+read -r _ loads _ replaced _ < <(grep '^loads' "$WORK/app")
 [ "${replaced:-0}" -ge 20 ] || fail "only ${replaced:-0} of ${loads:-0} libraries came where another one had been"
 # sums FILE: the samples in the program's methods, those with the complete stack, those in the wrong library. A stack
 # without such a method is not counted; one without the library's frames counts in the first number only.
@@ -42,4 +42,13 @@ echo "$loads loads, $replaced where the last one was; in the methods $all ms, th
 [ "$bad" = 0 ] || fail "frames are given to the wrong library"
 [ "$whole" -ge $((all / 10)) ] && [ "$whole" -gt 0 ] ||
   { awk '{ print $NF, $0 }' "$WORK/out" | sort -rn | head -20; fail "too few show the whole way"; }
+
+# The time of a thread that could not be sampled, because new libraries had not been examined, is in the summary.
+"$BUILD/bin/clrsnap" record --format collapsed -o "$WORK/out" -- dotnet "$APP" "$BUILD/lib" 3 > "$WORK/app" 2> "$WORK/err" ||
+  { cat "$WORK/err"; fail "the recording ended with $?"; }
+used=$(sed -n 's/.* cpu //p' "$WORK/app")
+sampled=$(awk '/<Main>|Program.Main/ { ns += $NF } END { printf "%d", ns / 1e6 }' "$WORK/out")
+unsampled=$(sed -n 's/.*  \([0-9]*\)[.0-9]* ms of CPU time were not sampled.*/\1/p' "$WORK/err")
+echo "main thread: $used ms of CPU time, $sampled ms sampled, ${unsampled:-0} ms not"
+[ $((sampled + ${unsampled:-0})) -ge $((used * 7 / 10)) ] || { cat "$WORK/err"; fail "time is missing without a word"; }
 pass "libraries at each other's addresses: every frame is given to the right one"
