@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # pictures.sh [NAME...]: makes the pictures of docs/symptoms.md anew, docs/symptom-NAME.png, from recordings of the service in
-# tests/apps/Soa: cpu, lock, wait, alloc (default: all). It needs Chromium, node and pngquant, and build/bin/clrsnap.
+# tests/apps/Soa: cpu, lock, wait, alloc, exception, gc, disk (default: all). It needs Chromium, node and pngquant, and build/bin/clrsnap.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 die() { echo "pictures.sh: $*" >&2; exit 1; }
@@ -15,9 +15,11 @@ trap 'exec 3>&-; rm -rf "$work"' EXIT
 cd "$work"
 
 # A fault, what is recorded, and what of the page is looked at.
-declare -A fault=([cpu]=search [lock]=stock [wait]=profile [alloc]=export)
+declare -A fault=([cpu]=search [lock]=stock [wait]=profile [alloc]=export [exception]=parse [gc]=cache [disk]=audit)
+declare -A mode=([gc]=wall,gc [disk]=wall)  # the others have their modes' names
 declare -A look=([cpu]="search=Search.Score" [lock]="search=held by" [wait]="zoom=Soa.Profile.Load (Faults.cs:102)"
-  [alloc]="search=System.String$")
+  [alloc]="search=System.String$" [exception]="search=Parser.Number" [gc]="zoom=Soa.Cache.Get (Faults.cs:237)"
+  [disk]="zoom=Soa.Audit.Append (Faults.cs:259)")
 
 # said TEXT: waits until the service says it.
 said() {
@@ -37,7 +39,7 @@ picture() {
   said "ready health"
   echo "${fault[$1]}" >&3
   said "ready ${fault[$1]}"
-  "$clrsnap" record --mode "$1" --lines --labels -d 5 -o "$1.html" $service 2> err || die "$(cat err)"
+  "$clrsnap" record --mode "${mode[$1]:-$1}" --lines --labels -d 5 -o "$1.html" $service 2> err || die "$(cat err)"
   exec 3>&-
   wait $service
   node "$root/tests/tools/picture.js" "$chromium" "$work/$1.html" "${look[$1]}&theme=light" "$1.png" || die "no picture"
@@ -45,7 +47,7 @@ picture() {
   ls -l "$root/docs/symptom-$1.png"
 }
 
-if [ $# = 0 ]; then set -- cpu lock wait alloc; fi
+if [ $# = 0 ]; then set -- cpu lock wait alloc exception gc disk; fi
 for name in "$@"; do
   [ -n "${fault[$name]:-}" ] || die "there is no picture $name"
   picture "$name"
