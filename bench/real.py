@@ -16,7 +16,7 @@ import cost
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RATE = {"cpu": ["--engine", "perf", "-F", "999"], "wall": ["-F", "499"]}
-ENVIRONMENT = "CLRSNAP_BENCH_STANDSTILLS"
+ENVIRONMENT = "CLRSNAP_BENCH_HANDLER_TIMES"
 
 
 def percentile(values, share):

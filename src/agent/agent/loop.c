@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "engines/ask.h"
 #include "engines/engines.h"
-#include "engines/standstills.h"
+#include "engines/handler_times.h"
 #include "events/events.h"
 #include "events/holders.h"
 #include "life/epoch.h"
@@ -157,7 +157,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_gate_start(cs_agent.start_ns);
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
-  cs_standstills_begin();
+  cs_handler_times_begin();
   if (!cs_engines_begin(err)) return false;
   cs_asks_begin();
   cs_agent_set_state(CS_AGENT_RECORDING);
@@ -344,7 +344,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   cs_store_release(&cs_signal.ring, NULL);
   cs_store_release(&cs_signal.awaits, NULL);
   bool walks_ended = cs_epoch_wait();
-  cs_standstills_end();
+  cs_handler_times_end();
   cs_holdups_end();
   cs_asks_end();
   drain();

@@ -62,7 +62,7 @@ static bool is_pending(const struct cs_thread *entry, enum cs_asked what) {
   return (cs_load_acquire(&entry->asked) & what) != 0;
 }
 
-bool cs_ask_may_show(const struct cs_thread *entry) {
+bool cs_ask_may_report(const struct cs_thread *entry) {
   return may_be_sent_one(entry) && !is_pending(entry, CS_ASKED_REGS);
 }
 

@@ -11,7 +11,7 @@
 bool cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);
 // May it be asked for its registers (CS_ASKED_REGS), as far as signals go?
-bool cs_ask_may_show(const struct cs_thread *entry);
+bool cs_ask_may_report(const struct cs_thread *entry);
 // Asks a thread of the locked list, which holds up a suspension, for a sample. `type`: what the
 // sample is about. The watching thread of agent/holdups.c only.
 void cs_ask_holdup(struct cs_agent_thread *thread, uint32_t type);

@@ -130,7 +130,8 @@ static uint64_t last_ran(uint32_t tid) {
 }
 
 // Does the thread sleep in a system call? Most of those that have run since the last look do, which
-// is found at a fifth of the cost of its state, and that at a third of the cost of when it last ran.
+// is found at a fifth of the cost of its state, and that at a third of the cost of when it last
+// ran.
 static bool sleeps(struct cs_thread *thread) {
   struct cs_sleeper spare, *sleeper = cs_sleeper_open(thread, &spare);
   uint64_t sp, ip;
@@ -283,7 +284,7 @@ static void end(void) {
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   (void)why;
   t->represented_ns = t->owed_look_ns = 0;
-  cs_store_relaxed(&t->thread->rest.owed, 0u);
+  cs_store_relaxed(&t->thread->cooldown.owed, 0u);
   return t->clock_from != 0;
 }
 

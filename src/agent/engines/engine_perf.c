@@ -32,9 +32,9 @@
 #include "base/perf.h"
 #include "base/perf_regs.h"
 #include "engines/engine.h"
+#include "engines/handler_times.h"
 #include "engines/perf_cost.h"
 #include "engines/sigurg.h"
-#include "engines/standstills.h"
 #include "life/epoch.h"
 
 #define MS 1000000ull
@@ -132,7 +132,7 @@ static void want_chain(struct perf_event_attr *attr) {
   attr->sample_max_stack = perf.chain;
 }
 
-// Asks for what signal/standstill.c reads.
+// Asks for what signal/handler_times.c reads.
 static void want_time(struct perf_event_attr *attr) {
   attr->sample_type = PERF_SAMPLE_TIME;
   attr->use_clockid = 1;
@@ -159,7 +159,7 @@ static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
   struct f_owner_ex owner = {F_OWNER_TID, (pid_t)tid};
   cs_perf_attr(&attr, cs_options.event, first, perf.kernel);
   if (cs_options.kernel) want_chain(&attr);
-  if (cs_standstills_are_noted()) want_time(&attr);
+  if (cs_handler_times_are_noted()) want_time(&attr);
   int fd = cs_perf_open(&attr, (pid_t)tid);
   if (fd >= 0) fd = move_up(fd);
   if (fd < 0) return -1;
@@ -339,7 +339,7 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   event->counted = cs_options.event != 0 ? whole : 0;
   event->due_ns = clocked_from_now(t, first, whole) + first;
   t->checked_ns = t->enabled_ns = 0;
-  bool ring = cs_options.kernel || cs_standstills_are_noted();
+  bool ring = cs_options.kernel || cs_handler_times_are_noted();
   cs_store_release(&event->ring, ring ? map_ring(fd) : NULL);
   cs_store_release(&perf.threads[fd], t->thread->index + 1);
   cs_store_release(&event->fd, fd);

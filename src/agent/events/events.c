@@ -183,7 +183,7 @@ __attribute__((noinline)) static bool walk(struct cs_sample_ring *ring,
       .stack = &stack,
       .limit_ns = ring->walk_limit_ns,
       .at_work = event->mode == CS_WIRE_MODE_ALLOC || event->mode == CS_WIRE_MODE_EXCEPTION};
-  return cs_sample_event(ring, &from, &thread->rest, event);
+  return cs_sample_event(ring, &from, &thread->cooldown, event);
 }
 
 static void take(const struct cs_sample_event *event) {

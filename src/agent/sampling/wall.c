@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engines/ask.h"
-#include "sampling/shown_regs.h"
+#include "sampling/reported_regs.h"
 #include "sampling/weight.h"
 #include "state/event_names.h"
 
@@ -34,7 +34,7 @@ static int suspended_for = NOT_SUSPENDED;  // atomic; COR_PRF_SUSPEND_REASON
 // ---- One thread ----
 
 static void ask(const struct cs_pinned *d, uint64_t now) {
-  if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until))
+  if (cs_tsc() < cs_load_relaxed(&d->thread->cooldown.until))
     cs_weight_put_off(d, now);
   else
     (void)cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
@@ -81,7 +81,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     (void)cs_asleep_end(asleep);
     return CS_ASLEEP_YES;
   }
-  bool shown = cs_shown_regs_use(d, &asleep->regs);
+  bool reported = cs_reported_regs_use(d, &asleep->regs);
   uint32_t held_up = tick ? held_up_name(asleep) : 0;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
   if (written && cs_sample_has_label(place.sample)) cs_asleep_read_beyond(asleep);
@@ -91,7 +91,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     return CS_ASLEEP_YES;
   }
   bool complete = place.sample->stop == CS_STOP_BASE;
-  if (valid && shown && !cs_shown_regs_fit(d, place.sample)) {
+  if (valid && reported && !cs_reported_regs_fit(d, place.sample)) {
     cs_sample_drop(&place);
     return CS_ASLEEP_MOVED;
   }
@@ -102,9 +102,10 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     place.sample->mode = event->mode;
   }
   if (hold != NULL) cs_hold_write(place.sample, hold);
-  bool asked = tick && valid && !complete && !shown && cs_shown_regs_ask(d, place.sample->stop);
+  bool asked =
+      tick && valid && !complete && !reported && cs_reported_regs_ask(d, place.sample->stop);
   bool kept = valid && !asked && (complete || tick);
-  if (!shown && place.sample->stop == CS_STOP_NATIVE_RULE) place.sample->stop = CS_STOP_ASLEEP;
+  if (!reported && place.sample->stop == CS_STOP_NATIVE_RULE) place.sample->stop = CS_STOP_ASLEEP;
   if (kept)
     cs_sample_keep(&cs_agent.ring, &place);
   else
@@ -112,7 +113,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
   d->agent->written_to = cs_load_acquire(&cs_agent.ring.head);
   if (tick) d->agent->slept_runs = kept ? asleep->runs : 0;
   if (!valid) return CS_ASLEEP_MOVED;
-  if (tick) d->agent->shown.wanting = !complete && !shown;
+  if (tick) d->agent->reported.wanting = !complete && !reported;
   return kept || asked ? CS_ASLEEP_YES : CS_ASLEEP_NO;
 }
 
@@ -136,7 +137,8 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
 // Does its last sample describe it still?
 static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
   return cs_load_acquire(&d->thread->sampling) != 0 &&
-         !(d->agent->shown.wanting && cs_shown_regs_may_ask(d)) && cs_repeats_for_certain(d, now);
+         !(d->agent->reported.wanting && cs_reported_regs_may_ask(d)) &&
+         cs_repeats_for_certain(d, now);
 }
 
 // False: the thread is to be looked at again.

@@ -61,7 +61,7 @@ uint64_t cs_weight_lost_repeats(void) {
 // These threads are pinned, and not locked: `agent->thread` is NULL as soon as one begins to end.
 void cs_weight_note_put_off(const struct cs_pinned *d, uint64_t now_ns) {
   struct cs_agent_thread *t = d->agent;
-  uint32_t ever = cs_load_relaxed(&d->thread->rest.ever);
+  uint32_t ever = cs_load_relaxed(&d->thread->cooldown.ever);
   if (ever == t->put_off) return;
   t->put_off = ever;
   t->put_off_ns = now_ns;
@@ -76,7 +76,7 @@ static void count_samples(const struct cs_agent_thread *t, uint32_t samples, uin
 }
 
 void cs_weight_put_off(const struct cs_pinned *d, uint64_t now_ns) {
-  count_samples(d->agent, 1, cs_load_relaxed(&d->thread->rest.cost_ns));
+  count_samples(d->agent, 1, cs_load_relaxed(&d->thread->cooldown.cost_ns));
   d->agent->put_off_ns = now_ns;
 }
 
@@ -89,7 +89,7 @@ static void count_bare(struct cs_agent_thread *t) {
 }
 
 static void count_put_off(const struct cs_sample *s, struct cs_agent_thread *t) {
-  count_samples(t, s->put_off, s->rest_cost_ns);
+  count_samples(t, s->put_off, s->put_off_by_ns);
   if (s->stop == CS_STOP_PUT_OFF) count_bare(t);
 }
 
@@ -117,12 +117,13 @@ uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
 //
 // What tells cheaply that a thread has not run: its CPU clock, a system call of 0.26 us, where its
 // run count takes 1.5 (a file of /proc) and the process's total of runs visits all its threads. To
-// run takes CPU time; but a kernel may take so short a run for time that a hypervisor or an interrupt
-// has stolen. So every 500 ms the run count is read, too, which is exact. The clock is read before the
-// run count that it goes with, so a thread that runs in between is seen to have run.
+// run takes CPU time; but a kernel may take so short a run for time that a hypervisor or an
+// interrupt has stolen. So every 500 ms the run count is read, too, which is exact. The clock is
+// read before the run count that it goes with, so a thread that runs in between is seen to have
+// run.
 //
-// The time for which a thread has not run is sent before its next sample is taken. With more than RECORDS
-// looks a second, one record stands for several.
+// The time for which a thread has not run is sent before its next sample is taken. With more than
+// RECORDS looks a second, one record stands for several.
 
 #define PROOF_NS 500000000ull
 enum { RECORDS = 20000, MOST_LOOKS = 10 };
@@ -180,7 +181,7 @@ bool cs_repeats_for_certain(const struct cs_pinned *d, uint64_t now_ns) {
   if (!may_repeat(t) || !cs_asleep_stays(d->thread, t->slept_runs)) return false;
   t->rested_cpu_ns = cpu;
   t->proven_ns =
-      t->shown.wanting ? 0 : now_ns;  // 0: it is asked for its registers as soon as it may
+      t->reported.wanting ? 0 : now_ns;  // 0: it is asked for its registers as soon as it may
   count(t, now_ns);
   return true;
 }

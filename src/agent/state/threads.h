@@ -7,15 +7,15 @@
 #include "state/state.h"
 #include "threads/registry.h"
 
-// Walks of a thread that sleeps where they take more registers than /proc shows (shown_regs.h). The
-// agent's thread only.
-struct cs_shown_walks {
-  uint32_t times;     // of the showing (struct cs_shown) that the rest is about
-  bool misfit;        // they are of no use any more
+// Walks of a thread that sleeps where a walk needs more registers than /proc shows
+// (reported_regs.h). The agent's thread only.
+struct cs_reported_walks {
+  uint32_t times;     // of the report (struct cs_reported_regs) that the other members are about
+  bool misfit;        // the registers are no longer of use
   uint64_t frames;    // a hash of the stack to which they have led; 0: not walked yet
   uint64_t ask_from;  // CLOCK_MONOTONIC, ns: it is not asked before
   uint64_t pause_ns;  // between the last time it was asked and the next
-  bool wanting;       // its last sample was taken without them
+  bool wanting;       // its last sample was taken without such registers
 };
 
 // The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are
@@ -33,8 +33,8 @@ struct cs_lock_wait {
 // One for each thread. Samples refer to it by its address, so it is freed only when the last sample
 // that does has been read. Fields are accessed with the list's lock held, except where stated.
 struct cs_agent_thread {
-  // What a look at a thread that has not run needs: one line of a cache. All but the first: the agent's
-  // thread only, without the lock.
+  // What a look at a thread that has not run needs: one line of a cache. All but the first: the
+  // agent's thread only, without the lock.
   _Alignas(64) uint32_t tid;  // 0: not assigned to an OS thread yet
   bool repeatable;            // its last sample on the wire is of mode wall, and still describes it
   uint32_t repeats;           // weight.c: looks that have found it so, and were not sent yet
@@ -86,7 +86,7 @@ struct cs_agent_thread {
       delayed_from_ns;  // thread_life.c: its CPU clock when its engine was delayed; 0: it was not
   uint64_t unequipped_ns;  // equip.c: its CPU clock at the last look; 0: not looked at yet
   uint64_t slept_runs;     // wall.c: its run count when that sample was taken
-  struct cs_shown_walks shown;
+  struct cs_reported_walks reported;
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
   bool weighed;              // weight.c: a sample of wall time has been weighed
   uint64_t ended_ns;         // when it was removed from the list
@@ -136,8 +136,8 @@ bool cs_pinned_find(uint32_t tid, struct cs_pinned *out);
 uint32_t cs_threads_id_of(uint64_t tid);
 void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unpinned
 
-// The living managed threads, unpinned: for the agent's thread, which alone frees them. Brings the list
-// up to date. False: no memory for all of them.
+// The living managed threads, unpinned: for the agent's thread, which alone frees them. Brings the
+// list up to date. False: no memory for all of them.
 struct cs_thread_list {
   struct cs_agent_thread **at;
   size_t count, capacity;

@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 
 #include "signal/altstack.h"
+#include "signal/handler_times.h"
 #include "signal/perf.h"
 #include "signal/request.h"
 #include "signal/sample.h"
-#include "signal/standstill.h"
 #include "signal/ucontext.h"
 
 CS_ISLAND static bool is_registered(const struct cs_thread *thread) {
@@ -36,9 +36,9 @@ CS_ISLAND static uint32_t take_word(struct cs_thread *thread, struct cs_hold *ho
   return asked;
 }
 
-CS_ISLAND static void show(struct cs_shown *shown, const struct cs_regs *regs) {
-  for (unsigned i = 0; i < CS_REG_COUNT; i++) shown->regs.r[i] = regs->r[i];
-  cs_store_release(&shown->times, shown->times + 1);
+CS_ISLAND static void report(struct cs_reported_regs *reported, const struct cs_regs *regs) {
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) reported->regs.r[i] = regs->r[i];
+  cs_store_release(&reported->times, reported->times + 1);
 }
 
 CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
@@ -51,7 +51,7 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
                {CS_ASKED_HOLDUP, CS_CAUSE_HOLDUP},
                {CS_ASKED_HOLD, CS_CAUSE_HOLDS}};
   struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_NONE, 0, held};
-  if (asked & CS_ASKED_REGS) show(&thread->shown, regs);
+  if (asked & CS_ASKED_REGS) report(&thread->reported, regs);
   for (unsigned i = 0; i < CS_COUNT(kinds); i++) {
     cause.cause = (enum cs_cause)kinds[i].cause;
     cause.weight = kinds[i].asked == CS_ASKED_LOOK ? thread->asked_weight : 0;
@@ -86,24 +86,24 @@ CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t e
 }
 
 // The same for the benchmark: noted, or left out. Not inlined, to keep the ordinary way short.
-CS_ISLAND static __attribute__((noinline)) void serve_noted(struct cs_standstills *notes,
+CS_ISLAND static __attribute__((noinline)) void serve_noted(struct cs_handler_times *notes,
                                                             struct cs_thread *thread,
                                                             void *ucontext, uint64_t entry_tsc,
                                                             enum due due) {
-  struct cs_standstill *note = cs_standstill_begin(notes, thread, entry_tsc, due == YES);
+  struct cs_handler_time *note = cs_handler_time_begin(notes, thread, entry_tsc, due == YES);
   if (note != NULL && note->empty) {
     cs_store_release(&thread->asked, 0u);
     if (due == YES) cs_perf_rearm(thread, cs_thread_cpu_ns());
     return;
   }
   serve(thread, ucontext, entry_tsc, due);
-  bool sampled = thread->rest.until > entry_tsc;  // it has begun to rest
+  bool sampled = thread->cooldown.until > entry_tsc;  // its cooldown has begun
   if (note != NULL && sampled) cs_store_release(&note->end, cs_tsc());
 }
 
 CS_ISLAND static void serve_sampled(struct cs_thread *thread, void *ucontext, uint64_t entry_tsc,
                                     enum due due) {
-  struct cs_standstills *notes = cs_load_acquire(&cs_signal.standstills);
+  struct cs_handler_times *notes = cs_load_acquire(&cs_signal.handler_times);
   if (CS_UNLIKELY(notes != NULL))
     serve_noted(notes, thread, ucontext, entry_tsc, due);
   else

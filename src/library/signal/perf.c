@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "signal/kernel.h"
 
-enum { RESTING = 8 };  // periods of a count by which a thread at rest waits longer
+enum { COOLING = 8 };  // periods of a count by which a thread in its cooldown waits longer
 
 // Evenly spread over a period.
 CS_ISLAND static uint64_t next_wait(struct cs_perf_event *event, uint64_t period) {
@@ -37,16 +37,16 @@ CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, ui
   return wait > (int64_t)least_ns ? (uint64_t)wait : least_ns;
 }
 
-// How long the thread is still at rest, by the time-stamp counter.
-CS_ISLAND static uint64_t rest_ns(const struct cs_rest *rest) {
+// Returns how long the cooldown still lasts, by the time-stamp counter.
+CS_ISLAND static uint64_t cooldown_ns(const struct cs_cooldown *cooldown) {
   uint64_t now = cs_tsc();
-  return rest->until > now ? cs_scale(rest->until - now, cs_signal.ns_of_tick) : 0;
+  return cooldown->until > now ? cs_scale(cooldown->until - now, cs_signal.ns_of_tick) : 0;
 }
 
-// A count does not say how much time passes, so a thread at rest just waits longer.
+// A count does not say how much time passes, so a thread in its cooldown just waits longer.
 CS_ISLAND static uint64_t count_on(struct cs_thread *thread, uint64_t period) {
   uint64_t wait = next_wait(&thread->perf, period);
-  if (rest_ns(&thread->rest) > 0) wait += RESTING * period;
+  if (cooldown_ns(&thread->cooldown) > 0) wait += COOLING * period;
   if (wait == 0) wait = 1;
   thread->perf.counted += wait;
   return wait;
@@ -69,8 +69,9 @@ CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns) {
   uint64_t period = cs_load_relaxed(&cs_signal.period);
   if (fd > 0 && period > 0 && cs_thread_is_caller(thread)) {
     bool counts = cs_load_relaxed(&cs_signal.counts) != 0;
-    uint64_t wait = counts ? count_on(thread, period)
-                           : cs_perf_wait(&thread->perf, now_ns, period, rest_ns(&thread->rest));
+    uint64_t wait =
+        counts ? count_on(thread, period)
+               : cs_perf_wait(&thread->perf, now_ns, period, cooldown_ns(&thread->cooldown));
     cs_kernel_forget(&thread->perf);
     (void)cs_syscall4(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)(uintptr_t)&wait, 0);
     (void)cs_syscall4(SYS_ioctl, fd, PERF_EVENT_IOC_REFRESH, 1, 0);

@@ -181,7 +181,7 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
   sample->weight = sample->lock = 0;
-  sample->put_off = sample->rest_cost_ns = 0;
+  sample->put_off = sample->put_off_by_ns = 0;
   sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
   // If the table was replaced meanwhile, the new one has all images of this stack, too.
@@ -232,7 +232,8 @@ CS_ISLAND void cs_hold_write(struct cs_sample *sample, const struct cs_hold *hol
 CS_ISLAND static bool still_holds(struct cs_sample_ring *ring, const struct cs_world *world,
                                   const struct cs_thread *thread,
                                   const struct cs_signal_cause *cause) {
-  if (!cs_rest_holds(&thread->rest, cause->entry_tsc) && cs_hold_lasts(world, thread, cause->hold))
+  if (!cs_in_cooldown(&thread->cooldown, cause->entry_tsc) &&
+      cs_hold_lasts(world, thread, cause->hold))
     return true;
   cs_add_relaxed(&ring->released, cause->hold->weight);
   return false;
@@ -242,7 +243,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
                            struct cs_thread *thread, const struct cs_regs *regs,
                            const struct cs_signal_cause *cause) {
   struct cs_sample_place place;
-  struct cs_rest *rest = &thread->rest;
+  struct cs_cooldown *cooldown = &thread->cooldown;
   bool holds = cause->cause == CS_CAUSE_HOLDS;
   struct cs_sampled from = {.world = world,
                             .thread = thread,
@@ -252,36 +253,37 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
                             .limit_ns = ring->walk_limit_ns,
                             .kernel = cause->cause == CS_CAUSE_CLOCKED &&
                                       cs_load_acquire(&thread->perf.ring) != NULL &&
-                                      cs_load_relaxed(&cs_signal.standstills) == NULL};
+                                      cs_load_relaxed(&cs_signal.handler_times) == NULL};
   if (from.agent == NULL) return;  // being set up or taken down
   if (holds && !still_holds(ring, world, thread, cause)) return;
-  if (cs_rest_holds(rest, cause->entry_tsc)) {
-    rest->put_off++;
-    rest->owed += cause->weight;
-    cs_store_relaxed(&rest->ever, rest->ever + 1);
+  if (cs_in_cooldown(cooldown, cause->entry_tsc)) {
+    cooldown->put_off++;
+    cooldown->owed += cause->weight;
+    cs_store_relaxed(&cooldown->ever, cooldown->ever + 1);
     return;
   }
   cs_add_relaxed(&ring->signals, 1);
   if (!reserve_first(ring, &place)) {
-    rest->owed += cause->weight;
+    cooldown->owed += cause->weight;
     if (holds) cs_add_relaxed(&ring->lost_events[cause->hold->mode % CS_SAMPLE_MODES], 1);
     return;
   }
   uint64_t begin_cpu = cs_thread_cpu_ns();
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
-  place.sample->put_off = rest->put_off;
-  place.sample->rest_cost_ns = rest->cost_ns < UINT32_MAX ? (uint32_t)rest->cost_ns : UINT32_MAX;
+  place.sample->put_off = cooldown->put_off;
+  place.sample->put_off_by_ns =
+      cooldown->cost_ns < UINT32_MAX ? (uint32_t)cooldown->cost_ns : UINT32_MAX;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) stand_for_all(place.sample, thread, begin_cpu);
   if (cause->cause == CS_CAUSE_LOOK) {
-    place.sample->weight = cause->weight + rest->owed;
-    rest->owed = 0;
+    place.sample->weight = cause->weight + cooldown->owed;
+    cooldown->owed = 0;
   }
   if (holds) cs_hold_write(place.sample, cause->hold);
-  rest->put_off = 0;
+  cooldown->put_off = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
-  (void)cs_rest_begin(rest, cause->entry_tsc, begin_cpu);
+  (void)cs_cooldown_begin(cooldown, cause->entry_tsc, begin_cpu);
 }
 
 // Nothing, if the suspension does not wait for the thread any more.
@@ -296,7 +298,7 @@ CS_ISLAND static void take_holdup(struct cs_sample_ring *ring, const struct cs_w
                             .regs = regs,
                             .stack = &thread->stack,
                             .limit_ns = ring->walk_limit_ns};
-  if (from.agent == NULL || cs_rest_holds(&thread->rest, entry_tsc) ||
+  if (from.agent == NULL || cs_in_cooldown(&thread->cooldown, entry_tsc) ||
       !cs_suspension_waits_for(suspension, world, cs_load_relaxed(&thread->tid),
                                thread->clr_thread))
     return;
@@ -315,7 +317,7 @@ CS_ISLAND static void take_holdup(struct cs_sample_ring *ring, const struct cs_w
   place.sample->mode = suspension->mode;
   place.sample->type = cs_load_relaxed(&thread->asked_type);
   commit(ring, &place, cs_tsc() - entry_tsc);
-  cs_add_relaxed(&suspension->held_ns, cs_rest_begin(&thread->rest, entry_tsc, begin_cpu));
+  cs_add_relaxed(&suspension->held_ns, cs_cooldown_begin(&thread->cooldown, entry_tsc, begin_cpu));
 }
 
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
@@ -350,14 +352,14 @@ CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_samp
 }
 
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
-                               struct cs_rest *rest, const struct cs_sample_event *event) {
+                               struct cs_cooldown *cooldown, const struct cs_sample_event *event) {
   struct cs_sample_place place;
   cs_add_relaxed(&ring->events, 1);
   if (!reserve_first(ring, &place)) {
     cs_add_relaxed(&ring->lost_events[event->mode % CS_SAMPLE_MODES], 1);
     return false;
   }
-  bool put_off = cs_rest_holds_event(rest, event->tsc);
+  bool put_off = cs_in_event_cooldown(cooldown, event->tsc);
   uint64_t begin_cpu = put_off ? 0 : cs_thread_cpu_ns();
   if (put_off)
     write_unwalked(ring, &place, from);
@@ -370,7 +372,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   place.sample->lock = event->lock;
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
-  if (!put_off) cs_rest_begin_event(rest, event->tsc, begin_cpu);
+  if (!put_off) cs_cooldown_begin_event(cooldown, event->tsc, begin_cpu);
   return true;
 }
 

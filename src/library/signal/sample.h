@@ -12,8 +12,8 @@
 #ifndef CS_SIGNAL_SAMPLE_H
 #define CS_SIGNAL_SAMPLE_H
 
+#include "signal/cooldown.h"
 #include "signal/label.h"
-#include "signal/rest.h"
 #include "signal/sampled.h"
 #include "walk/record.h"
 
@@ -59,7 +59,7 @@ struct cs_sample {
   uint32_t code_generation;  // struct cs_world.code_generation when the walk began
   uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end; 0:
                              // not held, it was walked while it slept
-  uint32_t put_off;          // signals before it for which no sample was taken (struct cs_rest)
+  uint32_t put_off;          // signals before it for which no sample was taken (struct cs_cooldown)
   uint32_t frame_count;
   uint16_t stop;      // enum cs_stop
   uint16_t cause;     // enum cs_cause
@@ -75,7 +75,8 @@ struct cs_sample {
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
   uint32_t kernel_count;  // of the kernel's addresses, or CS_KERNEL_UNKNOWN
-  uint32_t rest_cost_ns;  // of the sample that `put_off` were put off for: struct cs_rest.cost_ns
+  uint32_t
+      put_off_by_ns;      // cost of the sample that `put_off` were put off for (struct cs_cooldown)
   struct cs_label label;  // all zero: none
   uint64_t frames[];      // CS_FRAME_WORD()s, leaf first; then the chain's words, then the kernel's
 };
@@ -99,7 +100,7 @@ struct cs_sample_ring {
   uint64_t lost;     // no room in the ring
   uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
   uint64_t released;  // weights of holders that have not been walked, because they held the lock no
-                      // more or were at rest
+                      // more or were in their cooldown
   _Alignas(64) uint64_t tail;  // bytes ever read
 };
 
@@ -126,8 +127,8 @@ CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
 // A sample that the calling thread takes of itself outside of a handler, because of an event: of
 // the function whose registers `from` has, and its callers. Inside the epoch. If the thread's last
-// event samples have taken too much of its time (`rest`), the sample has no frames. False: there
-// was no room, it is lost.
+// event samples have taken too much of its time (`cooldown`), the sample has no frames. False:
+// there was no room, it is lost.
 struct cs_sample_event {
   uint64_t tsc;  // when it came
   uint64_t weight;
@@ -136,7 +137,7 @@ struct cs_sample_event {
   uint64_t lock;  // struct cs_sample.lock
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
-                               struct cs_rest *rest, const struct cs_sample_event *event);
+                               struct cs_cooldown *cooldown, const struct cs_sample_event *event);
 // A sample of an event with the stack of another sample, which is not in this ring. False: there
 // was no room, it is lost.
 CS_ISLAND bool cs_sample_event_like(struct cs_sample_ring *ring, const struct cs_sample *like,

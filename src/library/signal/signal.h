@@ -29,9 +29,9 @@ struct cs_epoch {
 CS_ISLAND uint32_t cs_epoch_enter(struct cs_epoch *epoch);  // returns the parity to leave with
 CS_ISLAND void cs_epoch_leave(struct cs_epoch *epoch, uint32_t parity);
 
-struct cs_sample_ring;  // signal/sample.h
-struct cs_awaits;       // signal/awaits.h
-struct cs_standstills;  // signal/standstill.h
+struct cs_sample_ring;    // signal/sample.h
+struct cs_awaits;         // signal/awaits.h
+struct cs_handler_times;  // signal/handler_times.h
 
 // Read by handlers, at any time. The library's start writes the clock, the pid and the limit before
 // it publishes `world`; the registry of threads writes `threads_*`, under its lock; the agent's
@@ -54,9 +54,9 @@ struct cs_signal_state {
   uint64_t period;         // between two samples of an event: ns of CPU time, or a count
   uint32_t counts;         // 1: the events are no clocks
   uint32_t labels;         // the number of the recording that wants labels; 0: none does
-  struct cs_standstills *standstills;  // for the benchmark; else NULL
-  // The runtime's handler of its own signal, to which cs_activation_handler passes all but ours. Set
-  // before that handler is installed.
+  struct cs_handler_times *handler_times;  // for the benchmark; else NULL
+  // The runtime's handler of its own signal, to which cs_activation_handler passes all but ours.
+  // Set before that handler is installed.
   void (*activation)(int signo, siginfo_t *info, void *ucontext);
   int pid;  // this process; in a forked child nothing is served
 };

@@ -15,14 +15,15 @@ struct cs_altstack {
   uint32_t swapped;  // 1: old_* are set. Written by the thread itself only
   uint32_t ready;    // 1: it is in place and stays. Until then a signal could kill the process
   uint32_t tid;      // of the thread that it was made for
-  // 1: a signal that has the thread take it is on its way. Set by the sender, cleared by the handler.
+  // 1: a signal that has the thread take it is on its way. Set by the sender, cleared by the
+  // handler.
   uint32_t asked;
 };
 
 // No thread spends more than a tenth of its time on samples: after one that took n, none is taken
-// until nine times n have passed (signal/rest.h). Written by the thread itself, in the handler or
-// where an event has it walk.
-struct cs_rest {
+// until nine times n have passed (signal/cooldown.h). Written by the thread itself, in the handler
+// or where an event has it walk.
+struct cs_cooldown {
   uint64_t until;         // of the time-stamp counter: no sample before
   uint64_t until_cpu;     // of the thread's CPU clock, after a sample that took long; else 0
   uint64_t events_until;  // the same for events, which have an account of their own
@@ -64,12 +65,12 @@ enum cs_asked {
   CS_ASKED_LOOK = 2,    // one of CS_CAUSE_LOOK
   CS_ASKED_HOLDUP = 4,  // one of CS_CAUSE_HOLDUP
   CS_ASKED_HOLD = 8,    // one of CS_CAUSE_HOLDS
-  CS_ASKED_REGS = 16,   // to show its registers (struct cs_shown), which is not a sample
+  CS_ASKED_REGS = 16,   // to report its registers (struct cs_reported_regs), which is not a sample
 };
 
-// The registers that a signal has found, for walks of the thread while it sleeps where it did then. The
-// handler writes it, and `times` last; others read it while the thread sleeps.
-struct cs_shown {
+// The registers that a handler has reported, for walks of the thread while it sleeps where it did
+// then. The handler writes it, and `times` last; others read it while the thread sleeps.
+struct cs_reported_regs {
   uint32_t times;  // 0: never
   struct cs_regs regs;
 };
@@ -98,9 +99,9 @@ struct cs_thread {
   uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
   uint32_t asked_type;    // CS_ASKED_HOLDUP: that sample's `type`. Atomic
   struct cs_hold hold;    // CS_ASKED_HOLD
-  struct cs_shown shown;  // CS_ASKED_REGS
-  uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
-  uint32_t index;         // its place in the registry
+  struct cs_reported_regs reported;  // CS_ASKED_REGS
+  uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
+  uint32_t index;     // its place in the registry
   uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet
   uint32_t walkers;         // how often it is pinned: ThreadDestroyed waits for 0 (contract: C18)
   uint32_t room;            // enum cs_stack_room, of a native thread: threads/native_stack.c
@@ -109,7 +110,7 @@ struct cs_thread {
   void *agent;                  // the agent's own data for this thread
   struct cs_sleeper *sleeper;   // threads/sleeper.h; NULL until it is looked at
   struct cs_label_slot *label;  // signal/label.h; NULL: it has had none so far
-  struct cs_rest rest;
+  struct cs_cooldown cooldown;
 };
 
 // Is this the entry of the calling thread? A signal that was on its way when its thread ended may

@@ -159,12 +159,12 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   cs_store_relaxed(&thread->ending, 0u);
   cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
   cs_store_relaxed(&thread->asked, 0u);
-  cs_store_release(&thread->shown.times, 0u);
+  cs_store_release(&thread->reported.times, 0u);
   cs_store_relaxed(&thread->thread_pointer, 0);
   thread->index = i;
   thread->agent = NULL;
   cs_store_relaxed(&thread->label, (struct cs_label_slot *)NULL);
-  thread->rest = (struct cs_rest){0};
+  thread->cooldown = (struct cs_cooldown){0};
   cs_store_release(&registry.ids[i], id);
   if (i == registry.used) {
     cs_store_release(&registry.used, i + 1);

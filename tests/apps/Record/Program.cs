@@ -161,7 +161,7 @@ static class Program
     static extern int Execute(string path, string?[] arguments, string?[] environment);
 
     // Blocks all signals but those of faults and the runtime's own (SIGRTMIN).
-    static void BurnDeaf()
+    static void BurnBlocked()
     {
         ulong[] set = new ulong[16];
         Array.Fill(set, ulong.MaxValue);
@@ -211,9 +211,9 @@ static class Program
                 Add("Emitter", Emit);
                 Add("Emitter 2", Emit);
                 break;
-            case "deaf":
+            case "blocked":
                 Add("Hot worker", BurnHot);
-                Add("Deaf", BurnDeaf);
+                Add("Blocked", BurnBlocked);
                 break;
             case "exec-long":
                 next = "sleep 1; exit 7";

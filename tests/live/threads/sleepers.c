@@ -20,9 +20,9 @@
 
 typedef void work_fn(int kind);
 
-enum { POLL, EPOLL, NANOSLEEP, FUTEX, FUTEX_LIMIT, DEAF, PERIODIC, KINDS };
+enum { POLL, EPOLL, NANOSLEEP, FUTEX, FUTEX_LIMIT, BLOCKED, PERIODIC, KINDS };
 static const char *const names[KINDS] = {"s-poll",  "s-epoll", "s-nanosleep", "s-futex",
-                                         "s-limit", "s-deaf",  "s-periodic"};
+                                         "s-limit", "s-blocked",  "s-periodic"};
 enum { PERIOD_MS = 25, LONG_MS = 3600000 };
 
 struct sleeper {
@@ -83,7 +83,7 @@ static void *run(void *data) {
   sigset_t all;
   (void)prctl(PR_SET_NAME, names[s->kind]);
   s->work(0);
-  if (s->kind == DEAF && sigfillset(&all) == 0) (void)pthread_sigmask(SIG_SETMASK, &all, NULL);
+  if (s->kind == BLOCKED && sigfillset(&all) == 0) (void)pthread_sigmask(SIG_SETMASK, &all, NULL);
   s->awake_ns = awake_ns();
   __atomic_store_n(&s->word, 1, __ATOMIC_SEQ_CST);
   sleep_below(s, 100 + (size_t)s->kind);

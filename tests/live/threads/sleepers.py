@@ -12,7 +12,7 @@ import tempfile
 
 from recfile import records, text
 
-EVENT_PIPE, DEAF = ".NET EventPipe", "s-deaf"
+EVENT_PIPE, BLOCKED = ".NET EventPipe", "s-blocked"
 CUT = 3  # a frame of this kind is in place of what is missing of a stack
 RARELY = 6  # signals to a thread beside those for samples of it, and beside one a second
 NS = 4 * 10**9
@@ -69,7 +69,7 @@ def faults(name, found, interrupted, awake, stacks):
         yield "it did not run for so long"
     if interrupted > RARELY + whole / 1e9 + found["signals"]:
         yield "it was woken too often"
-    if stacks == "whole" and name != DEAF and found["cut"] > 0.1 * whole:
+    if stacks == "whole" and name != BLOCKED and found["cut"] > 0.1 * whole:
         yield f"its stacks are cut for {found['cut'] / 1e9:.3f} s"
 
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "signal/rest.h"
+#include "signal/cooldown.h"
 #include "signal/sample.h"
 #include "state/ring.h"
 #include "support/fake_clr.h"
@@ -176,7 +176,7 @@ static void spin_until(uint64_t tsc, uint64_t cpu_ns) {
 // stands for those left out.
 static void a_thread_is_left_alone_after_a_long_sample(void **state) {
   (void)state;
-  struct cs_rest *rest = &walkers[0].thread.rest;
+  struct cs_cooldown *cooldown = &walkers[0].thread.cooldown;
   cs_clock_init();
   cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
   cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
@@ -191,17 +191,17 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_non_null(s);
     assert_int_equal(s->put_off, round > 1 ? 5 : 0);
-    assert_int_equal(s->rest_cost_ns, cost);
-    cost = rest->cost_ns;
+    assert_int_equal(s->put_off_by_ns, cost);
+    cost = cooldown->cost_ns;
     assert_true(cost > 0);
     assert_int_equal(s->weight, round > 1 ? 6 * WEIGHT : WEIGHT);
     cs_sample_ring_pop(&ring, s);
-    assert_true(rest->until_cpu == 0 || rest->until_cpu >= before + 5 * spent);
+    assert_true(cooldown->until_cpu == 0 || cooldown->until_cpu >= before + 5 * spent);
     for (int i = 0; i < 5; i++) take(&walkers[0], 10);
     assert_int_equal(ring.samples, round);
-    assert_int_equal(rest->put_off, 5);
-    assert_int_equal(rest->ever, 5 * round);
-    spin_until(rest->until, rest->until_cpu);
+    assert_int_equal(cooldown->put_off, 5);
+    assert_int_equal(cooldown->ever, 5 * round);
+    spin_until(cooldown->until, cooldown->until_cpu);
   }
   assert_int_equal(ring.signals, ring.samples);
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
@@ -212,24 +212,25 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
 static void a_walk_without_a_processor_is_not_long(void **state) {
   (void)state;
   const uint64_t second = 1000000000, lost = 300000000;
-  struct cs_rest *rest = &walkers[0].thread.rest;
+  struct cs_cooldown *cooldown = &walkers[0].thread.cooldown;
   cs_clock_init();
   cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
   cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
   uint64_t now = cs_tsc(), now_cpu = cs_thread_cpu_ns();
-  cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - 1000);
-  assert_true(rest->cost_ns < lost / 2);
-  assert_true(rest->until_cpu > now_cpu);
-  assert_true(rest->until_cpu < now_cpu + second);
-  assert_true(rest->until < now + cs_scale(second, cs_signal.ticks_of_ns));
-  cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), 0);  // unknown: all of it
-  assert_true(rest->until > now + cs_scale(second, cs_signal.ticks_of_ns));
-  *rest = (struct cs_rest){0};
+  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - 1000);
+  assert_true(cooldown->cost_ns < lost / 2);
+  assert_true(cooldown->until_cpu > now_cpu);
+  assert_true(cooldown->until_cpu < now_cpu + second);
+  assert_true(cooldown->until < now + cs_scale(second, cs_signal.ticks_of_ns));
+  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns),
+                    0);  // unknown: all of it
+  assert_true(cooldown->until > now + cs_scale(second, cs_signal.ticks_of_ns));
+  *cooldown = (struct cs_cooldown){0};
   for (int i = 0; i < 10; i++)
-    cs_rest_begin_event(rest, cs_tsc() - cs_scale(lost, cs_signal.ticks_of_ns),
-                        cs_thread_cpu_ns() - 1000);
-  assert_false(cs_rest_holds_event(rest, cs_tsc()));
-  *rest = (struct cs_rest){0};
+    cs_cooldown_begin_event(cooldown, cs_tsc() - cs_scale(lost, cs_signal.ticks_of_ns),
+                            cs_thread_cpu_ns() - 1000);
+  assert_false(cs_in_event_cooldown(cooldown, cs_tsc()));
+  *cooldown = (struct cs_cooldown){0};
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
 }
 
@@ -238,7 +239,7 @@ static void an_event_too_many_has_no_stack(void **state) {
   (void)state;
   struct cs_regs regs = {.known = CS_REGS_ALL};
   struct walker *w = &walkers[0];
-  struct cs_rest rest = {0};
+  struct cs_cooldown cooldown = {0};
   unsigned whole = 0, bare = 0;
   cs_clock_init();
   cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
@@ -256,11 +257,11 @@ static void an_event_too_many_has_no_stack(void **state) {
   const uint64_t second = 1000000000;
   for (uint32_t i = 0; i < 1000; i++) {
     struct cs_sample_event event = {cs_tsc(), i + 1, 3, 7, 9};
-    if (i < 100) rest = (struct cs_rest){0};  // the walks themselves may be slow
-    if (i == 100)                             // one has taken a second of CPU time
-      cs_rest_begin_event(&rest, cs_tsc() - cs_scale(second, cs_signal.ticks_of_ns),
-                          cs_thread_cpu_ns() - second);
-    cs_sample_event(&ring, &from, &rest, &event);
+    if (i < 100) cooldown = (struct cs_cooldown){0};  // the walks themselves may be slow
+    if (i == 100)                                     // one has taken a second of CPU time
+      cs_cooldown_begin_event(&cooldown, cs_tsc() - cs_scale(second, cs_signal.ticks_of_ns),
+                              cs_thread_cpu_ns() - second);
+    cs_sample_event(&ring, &from, &cooldown, &event);
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_int_equal(s->weight, i + 1);
     assert_int_equal(s->type, 7);
@@ -404,7 +405,7 @@ static void a_holder_holds_the_lock(void **state) {
   assert_int_equal(s->mode, 8);
   assert_int_equal(s->lock, 64);
   cs_sample_ring_pop(&ring, s);
-  become(w, 0);       // not at rest
+  become(w, 0);       // not in its cooldown
   hold.generation++;  // the class may be gone
   take_because(w, 3, &cause);
   s = cs_sample_ring_peek(&ring);

@@ -77,7 +77,7 @@ static uint64_t hold_up(struct cs_thread *thread, uint64_t tsc) {
   assert_int_equal(s->cause, CS_CAUSE_HOLDUP);
   assert_true(weight > 0);
   cs_sample_ring_pop(&ring, s);
-  thread->rest = (struct cs_rest){0};
+  thread->cooldown = (struct cs_cooldown){0};
   return weight;
 }
 
@@ -107,11 +107,11 @@ static void only_a_thread_that_is_waited_for_takes_one(void **state) {
   suspension->suspender = thread.tid;
   assert_int_equal(hold_up(&thread, tsc + 1000000), 0);  // it suspends the others
   suspension->suspender = 0;
-  thread.rest.until = tsc + 2000000;
+  thread.cooldown.until = tsc + 2000000;
   assert_int_equal(hold_up(&thread, tsc + 1000000), 0);  // it has spent its share of time
   assert_int_equal(suspension->accounted, tsc);
   assert_int_equal(ring.signals, 0);
-  thread.rest.until = 0;
+  thread.cooldown.until = 0;
   assert_true(hold_up(&thread, tsc + 1000000) > 0);
   assert_int_equal(ring.signals, 1);
 }

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# asks.sh BUILD SOURCE MATERIAL WHAT: signals that ask threads for samples, in wall mode and with the engine clock.
-#   deaf   a thread that blocks them has one pending, not one for each second, and the summary says so
-#   limit  where no signal can be queued, running threads have their samples all the same
-#   exec   a process that calls exec is not killed by a pending signal
+# signals.sh BUILD SOURCE MATERIAL WHAT: signals that ask threads for samples, in wall mode and with the engine clock.
+#   blocked  a thread that blocks them has one pending, not one for each second, and the summary says so
+#   limit    where no signal can be queued, running threads have their samples all the same
+#   exec     a process that calls exec is not killed by a pending signal
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
@@ -16,14 +16,14 @@ record() {
 }
 bad() { cat "$WORK/summary"; fail "$*"; }
 
-deaf() {
+blocked() {
   # Signals are counted by user: in a namespace of its own it is the only one.
   local by=(unshare --user --map-root-user) seen=() lasting most=0 now pid rc
   "${by[@]}" true 2> /dev/null || skip "there are no user namespaces here"
-  record deaf 7000 -d 4 "$@" &
+  record blocked 7000 -d 4 "$@" &
   local recorder=$!
-  find_deaf() { pid=$(below $recorder | xargs -I{} grep -lsx Deaf -r /proc/{}/task --include=comm | head -1); [ -n "$pid" ]; }
-  until_true 50 find_deaf || { cat "$WORK/summary"; fail "the program does not start"; }
+  find_blocked() { pid=$(below $recorder | xargs -I{} grep -lsx Blocked -r /proc/{}/task --include=comm | head -1); [ -n "$pid" ]; }
+  until_true 50 find_blocked || { cat "$WORK/summary"; fail "the program does not start"; }
   while now=$(sed -n 's#^SigQ:[[:space:]]*\([0-9]*\)/.*#\1#p' "${pid%/*}/status" 2> /dev/null) && [ -n "$now" ]; do
     [ "$now" -gt "$most" ] && most=$now
     seen+=("$now")
@@ -32,7 +32,7 @@ deaf() {
   wait $recorder
   grep -Eq '^clrsnap: 1 thread did not take its signal, for [0-9]+\.[0-9] s in total' "$WORK/summary" ||
     bad "$*: nothing is said of the thread that blocks signals"
-  # Other threads' signals are pending for a moment; the deaf thread's are for the rest of the program, which outlives the
+  # Other threads' signals are pending for a moment; those of the thread that blocks them are for the rest of the program, which outlives the
   # recording.
   lasting=$(printf '%s\n' "${seen[@]: -10}" | sort -n | head -1)
   [ $most -gt 0 ] && [ "$lasting" -le 2 ] || bad "$*: more and more signals are pending: ${seen[*]}"
@@ -69,7 +69,7 @@ exec_() {
 }
 
 case $WHAT in
-  deaf) deaf --mode wall; deaf --engine clock ;;
+  blocked) blocked --mode wall; blocked --engine clock ;;
   limit) limit --mode wall; limit --engine clock ;;
   exec) exec_said; exec_ "${5:-15}" --mode wall; exec_ "${5:-15}" --engine clock ;;
 esac

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Each handler writes into an element of its own, and `end` last. Signal-safe: yes.
-#include "signal/standstill.h"
+#include "signal/handler_times.h"
 
 #include <linux/perf_event.h>
 
@@ -8,7 +8,7 @@
 
 // The event's records are PERF_SAMPLE_TIME alone, and there is one at a time: it is disarmed until
 // it has been forgotten (signal/perf.c).
-CS_ISLAND uint64_t cs_standstill_overflow_ns(const struct cs_thread *thread) {
+CS_ISLAND uint64_t cs_handler_time_overflow_ns(const struct cs_thread *thread) {
   enum { RECORD = 16 };
   const uint8_t *ring = cs_load_acquire(&thread->perf.ring);
   if (ring == NULL) return 0;
@@ -21,16 +21,17 @@ CS_ISLAND uint64_t cs_standstill_overflow_ns(const struct cs_thread *thread) {
   return user ? record[1] : 0;
 }
 
-CS_ISLAND struct cs_standstill *cs_standstill_begin(struct cs_standstills *notes,
-                                                    const struct cs_thread *thread,
-                                                    uint64_t entry_tsc, bool clocked) {
-  if (entry_tsc < thread->rest.until) return NULL;
+CS_ISLAND struct cs_handler_time *cs_handler_time_begin(struct cs_handler_times *notes,
+                                                        const struct cs_thread *thread,
+                                                        uint64_t entry_tsc, bool clocked) {
+  if (entry_tsc < thread->cooldown.until) return NULL;
   bool empty = (cs_hash_word(entry_tsc, 1) & 1) != 0;
   uint64_t end = empty ? cs_tsc() : 0;
   uint32_t i = cs_add_relaxed(&notes->used, 1);
-  if (i >= CS_STANDSTILLS) return NULL;
-  struct cs_standstill *note = &notes->at[i];
-  note->overflow_ns = clocked ? cs_standstill_overflow_ns(thread) : 0;  // before it is armed again
+  if (i >= CS_HANDLER_TIMES) return NULL;
+  struct cs_handler_time *note = &notes->at[i];
+  note->overflow_ns =
+      clocked ? cs_handler_time_overflow_ns(thread) : 0;  // before it is armed again
   note->entry = entry_tsc;
   note->clocked = clocked;
   note->empty = empty;
