@@ -61,7 +61,7 @@ bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_inv
 void cs_consumer_destroy(struct cs_consumer *c);
 
 // Returns the next committed record other than a pad, as a private copy of `size` bytes, aligned to
-// 8 and valid until the next call. NULL: there is none at the moment.
+// 8 and valid until the next call. Returns NULL if there is none at the moment.
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c);
 
 uint32_t cs_consumer_agent_pid(const struct cs_consumer *c);

@@ -167,8 +167,8 @@ bool cs_producer_stop_wanted(const struct cs_producer *p) {
   return cs_load_acquire(&p->header->stop) != 0;
 }
 
-// Returns a place for `size` bytes that does not wrap, after writing padding before it. NULL: there
-// is no room.
+// Returns a place for `size` bytes that does not wrap, after writing padding before it. Returns
+// NULL if there is no room.
 static uint8_t *begin(struct cs_producer *p, uint64_t size, uint64_t reserve) {
   if (p->header == NULL || getpid() != p->pid) return NULL;
   uint64_t at = p->head & (p->capacity - 1), to_end = p->capacity - at;

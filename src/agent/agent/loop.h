@@ -8,8 +8,8 @@
 // Before the agent's thread exists.
 void cs_loop_prepare(bool attached);
 // Waits until the runtime can be walked, and records until the program, the command or an error
-// ends it; then the last record is on the wire. The agent's thread. False: handlers may still be
-// writing to the ring.
+// ends it; then the last record is on the wire. The agent's thread. Returns false if handlers may
+// still be writing to the ring.
 bool cs_loop_run(void);
 // Ends the recording soon. Any thread.
 void cs_loop_stop(void);

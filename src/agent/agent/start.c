@@ -97,8 +97,8 @@ static void free_recording(void) {
   cs_producer_close(&cs_agent.wire);
 }
 
-// A program that a command attaches to gets no line of ours: the command has the reason, by the memory that
-// they share or by the runtime's reply.
+// A program that a command attaches to gets no line of ours: the command has the reason, by the
+// memory that they share or by the runtime's reply.
 static bool attaching;
 
 static HRESULT refuse(const char *sentence) {
@@ -134,7 +134,7 @@ static HRESULT refuse_second(const struct cs_agent_start_options *options, bool 
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
-// Is this process in another PID namespace than the command?
+// Returns whether this process is in another PID namespace than the command.
 static bool is_elsewhere(void) {
   struct stat st;
   const char *ours = getenv(CS_WIRE_NAMESPACE_ENV);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is known of a ClassID: its name as the metadata has it, its generic arguments, its base class,
-// the offsets of its fields, its methods. Any thread that may call the CLR, while the class is known
-// to be alive. Not for handlers.
+// What is known of a ClassID: its name as the metadata has it, its generic arguments, its base
+// class, the offsets of its fields, its methods. Any thread that may call the CLR, while the class
+// is known to be alive. Not for handlers.
 #ifndef CS_CLR_NAMES_CLASS_H
 #define CS_CLR_NAMES_CLASS_H
 
@@ -21,19 +21,20 @@ struct cs_class {
   char name[512];  // "System.Threading.Tasks.Task`1", "Outer`1+Inner"
 };
 
-// False: it has no metadata (an array, for example), or the CLR returns none.
+// Returns false if it has no metadata (an array, for example), or the CLR returns none.
 bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out);
-// The offset in an object of a field that the class itself declares. False: it has no field of that
-// name.
+// The offset in an object of a field that the class itself declares. Returns false if it has no
+// field of that name.
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset);
 // The offset of its first field, from which the CLR counts the fields of a value type.
 bool cs_class_origin(ICorProfilerInfo15 *info, const struct cs_class *class, uint32_t *offset);
-// The class of that name in a module ("Outer`1", not nested), with these type arguments. It is loaded
-// if it was not.
+// The class of that name in a module ("Outer`1", not nested), with these type arguments. It is
+// loaded if it was not.
 bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name, ClassID args[],
                     unsigned arg_count, struct cs_class *out);
-// The same of a class without type arguments in System.Private.CoreLib, while no module is unloaded.
+// The same of a class without type arguments in System.Private.CoreLib, while no module is
+// unloaded.
 bool cs_class_of_core(ICorProfilerInfo15 *info, const WCHAR *name, struct cs_class *out);
 // A method that the class itself declares, and its function for exactly this class.
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,

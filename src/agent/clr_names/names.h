@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The name of a FunctionID as it is written in C#. Any thread that may call the CLR (a native one, or
-// inside a callback), while the method is known to be alive. Takes no lock of ours. Not for handlers.
+// The name of a FunctionID as it is written in C#. Any thread that may call the CLR (a native one,
+// or inside a callback), while the method is known to be alive. Takes no lock of ours. Not for
+// handlers.
 #ifndef CS_CLR_NAMES_NAMES_H
 #define CS_CLR_NAMES_NAMES_H
 
@@ -26,9 +27,9 @@ struct cs_method_name {
   char signature[1024];  // "(int, string[])"; "" when it could not be read
 };
 
-// Fills all of `out`. False: kind is CS_NAME_UNKNOWN and the texts are empty.
-// Generic arguments of value types are exact; for code that is shared between reference types the name
-// has the parameter's own name ("TValue").
+// Fills all of `out`. Returns false, with kind CS_NAME_UNKNOWN and empty texts, if there is no
+// name. Generic arguments of value types are exact; for code that is shared between reference types
+// the name has the parameter's own name ("TValue").
 bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs_method_name *out);
 
 #endif

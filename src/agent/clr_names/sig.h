@@ -23,16 +23,16 @@ struct cs_sig_names {
   void (*handle)(void *data, uint64_t handle, struct cs_text_out *out);
 };
 
-// Adds a method's parameters: "(int, string[], ref List<T>)". False: the blob is malformed, and only
-// the part before the fault has been added.
+// Adds a method's parameters: "(int, string[], ref List<T>)". Returns false if the blob is
+// malformed, and only the part before the fault has been added.
 bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                    struct cs_text_out *out);
 // Adds one type, as in a TypeSpec: "Dictionary<string,int>".
 bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                  struct cs_text_out *out);
 
-// C#'s keyword for an element type, and for a type of the namespace System ("int" for "Int32"). NULL:
-// there is none.
+// C#'s keyword for an element type, and for a type of the namespace System ("int" for "Int32").
+// Returns NULL if there is none.
 const char *cs_sig_keyword(uint32_t element_type);
 const char *cs_sig_keyword_of(const char *system_type);
 

@@ -20,7 +20,7 @@ struct cs_type_name {
   } level[CS_TYPE_LEVELS];
 };
 
-// Of a TypeDef or TypeRef. False: it cannot be read.
+// Of a TypeDef or TypeRef. Returns false if it cannot be read.
 bool cs_type_read(IMetaDataImport2 *import, mdToken token, struct cs_type_name *out);
 // Adds "Dictionary<TKey,TValue>.Enumerator", without the namespace. `args` NULL: without brackets.
 void cs_type_write(const struct cs_type_name *name, const struct cs_type_args *args,
@@ -34,8 +34,8 @@ void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args
 // Adds the name of a ClassID: "int", "List<string>[]". `nesting`: levels left before "...".
 void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
                     struct cs_text_out *out);
-// Adds the name as `clrsnap stack` has it: with the namespace, without keywords, and with the names of
-// its type parameters. False: it has no metadata.
+// Adds the name as `clrsnap stack` has it: with the namespace, without keywords, and with the names
+// of its type parameters. Returns false if it has no metadata.
 bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_text_out *out);
 // Replaces each parameter's name by that of its type argument in `ids`. One that the runtime shares
 // between all reference types (System.__Canon), or does not know (0), keeps the parameter's name.

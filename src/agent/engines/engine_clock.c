@@ -104,8 +104,8 @@ static void hurry(void) {
 
 // ---- The thread that was preempted ----
 
-// Reads up to `cap` bytes of a file of the thread's in /proc. False: it has ended, or there is no
-// such file.
+// Reads up to `cap` bytes of a file of the thread's in /proc. Returns false if it has ended, or
+// there is no such file.
 static bool read_file(uint32_t tid, const char *name, char *text, size_t cap) {
   char path[64];
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
@@ -129,9 +129,9 @@ static uint64_t last_ran(uint32_t tid) {
   return *point == '.' ? ms * 1000000u + strtoull(point + 1, NULL, 10) : 0;
 }
 
-// Does the thread sleep in a system call? Most of those that have run since the last look do, which
-// is found at a fifth of the cost of its state, and that at a third of the cost of when it last
-// ran.
+// Returns whether the thread sleeps in a system call. Most of those that have run since the last
+// look do, which is found at a fifth of the cost of its state, and that at a third of the cost of
+// when it last ran.
 static bool sleeps(struct cs_thread *thread) {
   struct cs_sleeper spare, *sleeper = cs_sleeper_open(thread, &spare);
   uint64_t sp, ip;
@@ -140,8 +140,8 @@ static bool sleeps(struct cs_thread *thread) {
   return yes;
 }
 
-// Is it runnable, and was this the last processor that it ran on? proc(5), "stat": of the fields
-// after the name the first is the state, the 37th the processor.
+// Returns whether it is runnable, and this is the last processor that it ran on. proc(5), "stat":
+// of the fields after the name the first is the state, the 37th the processor.
 static bool waits_here(uint32_t tid, int processor) {
   char text[512];
   if (!read_file(tid, "stat", text, sizeof text)) return false;

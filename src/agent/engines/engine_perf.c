@@ -139,7 +139,7 @@ static void want_time(struct perf_event_attr *attr) {
   attr->clockid = CLOCK_MONOTONIC_RAW;
 }
 
-// NULL: the thread's samples have no kernel frames, which is reported.
+// Returns NULL on failure: the thread's samples then have no kernel frames, which is reported.
 static uint8_t *map_ring(int fd) {
   void *at = mmap(NULL, CS_PERF_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at != MAP_FAILED) return at;

@@ -13,7 +13,8 @@ struct cs_perf_use {  // of the program, since it began
   uint64_t cpu_ns;
 };
 
-// Is that too much for the program as it was between the two? Then *why says how much.
+// Returns whether that is too much for the program as it was between the two; *why then says how
+// much.
 bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct cs_perf_use to,
                             struct cs_error *why);
 
@@ -21,8 +22,9 @@ bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct 
 // gets a processor, in ns; 0: not at all, or there is no task clock. Takes about 8 ms.
 uint64_t cs_perf_switch_ns(void);
 
-// A recording begins: measures, and judges by what the program has done up to now. Each second of
-// it after that: has it been bearable lately? False: *why says why not.
+// Measures, when a recording begins, and judges by what the program has done up to now; after that,
+// each second, by what it has done lately. Returns false, with the reason in *why, if the cost is
+// too high.
 bool cs_perf_cost_begin(struct cs_error *why);
 bool cs_perf_cost_check(struct cs_error *why);
 

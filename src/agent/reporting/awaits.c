@@ -130,7 +130,8 @@ static bool is_of_runtime_async(const struct cs_class *class) {
   return class->core && cs_has_prefix(class->name, helpers);
 }
 
-// Is it a method of a box that needs `this` after the state machine's MoveNext has returned?
+// Returns whether it is a method of a box that needs `this` after the state machine's MoveNext has
+// returned.
 static bool may_run_box(const struct cs_method_name *name) {
   static const char *const in[] = {"MoveNext", "ExecuteFromThreadPool", "ExecuteDirectly"};
   if (strstr(name->type, "AsyncStateMachineBox<") == NULL ||
@@ -161,7 +162,8 @@ static uint64_t runner_of(const struct cs_method_name *name) {
   return 0;
 }
 
-// Is it not the runtime's own code, which runs after a Task's delegate has returned?
+// Returns whether it is other code than the runtime's own, which runs after a Task's delegate has
+// returned.
 static bool is_of_delegate(const struct cs_method_name *name) {
   if (strstr(name->module, "System.Private.CoreLib") == NULL) return name->module[0] != '\0';
   return strcmp(name->space, "System.Threading.Tasks") == 0 &&
@@ -214,8 +216,8 @@ static void add_site(uint64_t ip, uint64_t class) {
   site_count++;
 }
 
-// Has frame i called ExecutionContext.Run to run a state machine? Only a box's MoveNext does that,
-// so if it is none, one has been inlined there.
+// Returns whether frame i has called ExecutionContext.Run to run a state machine. Only a box's
+// MoveNext does that, so if it is none, one has been inlined there.
 static bool has_box_inlined(const uint64_t *wire, uint32_t i) {
   const struct method *own = method_of(wire[i]), *run = method_of(wire[i - 1]);
   if (i < 2 || own->identity == 0 || own->between || !run->runs_context) return false;
@@ -307,7 +309,7 @@ uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *n
                                                                                    : 0;
 }
 
-// Names the method of a box's state machine. False: there was no room for its record.
+// Names the method of a box's state machine. Returns false if there was no room for its record.
 static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   static struct cs_method_name name;
   ICorProfilerInfo15 *info = cs_agent.info;
@@ -414,7 +416,7 @@ static uint32_t chain_length(const struct cs_sample *s) {
   return s->await_at < s->frame_count ? count : 0;
 }
 
-// Does the box's frame run this method? The method's frame is then directly above.
+// Returns whether the box's frame runs this method, whose frame is then directly above.
 static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t identity) {
   uint32_t i = s->await_at;
   while (i-- > 0 && method_of(wire[i])->between) continue;
@@ -431,7 +433,7 @@ static const struct box *box_of(uint64_t word) {
   return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_PROMISE ? &nobody : NULL;
 }
 
-// Is the chain's first box run by the frame that it was found in?
+// Returns whether the chain's first box is run by the frame that it was found in.
 static bool is_first(const struct cs_sample *s, const uint64_t *wire, uint64_t word) {
   if ((word & CS_AWAIT_WORD_RUNS) != 0)
     return method_of(wire[s->await_at])->box_class == CS_AWAIT_TASK_RUNS;

@@ -16,10 +16,10 @@ struct cs_method_at {
 };
 
 // ---- Code that has been named ----
-// `key`: a method's start, or an inlined method's FunctionID. False: it is not known, or other code
-// is in its place.
+// `key`: a method's start, or an inlined method's FunctionID. Returns false if it is not known, or
+// other code is in its place.
 bool cs_function_find(uint64_t key, const struct cs_method_at *method, uint32_t *id);
-// Makes room for one more to remember. False: no memory.
+// Makes room for one more to remember. Returns false if there is no memory.
 bool cs_function_reserve(void);
 void cs_function_remember(uint64_t key, const struct cs_method_at *method, uint32_t id);
 // The id of a method that was inlined into `into`, which is alive; whatever code it has of its own.

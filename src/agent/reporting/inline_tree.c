@@ -50,8 +50,8 @@ static void read_nodes(struct reader *n, struct cs_inline_tree *out) {
   }
 }
 
-// Children are given their parents. False: a node is nobody's, or two nodes', or comes before its
-// parent.
+// Children are given their parents. Returns false if a node is nobody's, or two nodes', or comes
+// before its parent.
 static bool link_nodes(struct cs_inline_tree *out) {
   uint32_t reached = 1;
   if (out->nodes[0].sibling != 0) return false;

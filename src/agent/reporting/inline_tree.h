@@ -21,8 +21,8 @@ struct cs_inline_tree {
   struct cs_wire_inline_mapping mappings[CS_INLINE_MAPPINGS];  // by rising offsets
 };
 
-// From the bytes that the runtime keeps. Nodes that no code has come from are left out. False: they
-// are not a tree of that method's.
+// From the bytes that the runtime keeps. Nodes that no code has come from are left out. Returns
+// false if they are not a tree of that method's.
 bool cs_inline_tree_read(const uint8_t *bytes, uint32_t size, uint64_t function_id,
                          struct cs_inline_tree *out);
 

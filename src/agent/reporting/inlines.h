@@ -5,8 +5,8 @@
 
 #include "reporting/functions.h"
 
-// Sends what was inlined into a method, which is alive and whose id is `id`, if the runtime has kept
-// that. False: no room.
+// Sends what was inlined into a method, which is alive and whose id is `id`, if the runtime has
+// kept that. Returns false if there is no room.
 bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id);
 
 #endif

@@ -6,9 +6,10 @@
 
 #include "reporting/functions.h"
 
-// The id under which the wire knows the method. False: no room for a record.
+// The id under which the wire knows the method. Returns false if there is no room for a record.
 bool cs_method_at_to_wire(const struct cs_method_at *method, uint32_t *id);
-// Is it part of the runtime's exception dispatch, whose frames are above those of the thrower?
+// Returns whether it is part of the runtime's exception dispatch, whose frames are above those of
+// the thrower.
 bool cs_method_is_dispatch(uint32_t id);
 void cs_methods_free(void);  // the recording is over
 

@@ -2,18 +2,18 @@
 // Code that is about to be unloaded. Its frames may still be in the ring without a name, and its
 // memory and its FunctionID are reused at once.
 //
-// Order in the callback: (1) the agent's thread is woken to read the ring up to where it is now. The
-// callback waits for that, 20 ms at most, since that thread may itself be waiting for a collection,
-// and not while the runtime is being suspended and waits for the callback's thread.
-// (2) The library waits for walks to end and begins a new generation. (3) A call into the CLR about
+// Order in the callback: (1) the agent's thread is woken to read the ring up to where it is now.
+// The callback waits for that, 20 ms at most, since that thread may itself be waiting for a
+// collection, and not while the runtime is being suspended and waits for the callback's thread. (2)
+// The library waits for walks to end and begins a new generation. (3) A call into the CLR about
 // collectible code that began before (2) is waited for, because its FunctionID is about to become a
 // dangling pointer; 1 s at most, in case the call needs a lock that our caller holds.
 //
-// Why a sample of an older generation may still be named when (1) was in time: code is unloaded only
-// when it is on no stack, so every sample with a frame of it was committed before the callback, and
-// has been read by then. What is still in the ring has no frame of it. When (1) was not in time,
-// frames in collectible code are "[unloaded code]" from then on.
-// Threads: the runtime's, several at a time, and the agent's. Signal-safe: no.
+// Why a sample of an older generation may still be named when (1) was in time: code is unloaded
+// only when it is on no stack, so every sample with a frame of it was committed before the
+// callback, and has been read by then. What is still in the ring has no frame of it. When (1) was
+// not in time, frames in collectible code are "[unloaded code]" from then on. Threads: the
+// runtime's, several at a time, and the agent's. Signal-safe: no.
 #include "reporting/unload.h"
 
 #include <pthread.h>
@@ -45,8 +45,8 @@ void cs_unload_drained(void) {
   if (__atomic_load_n(&waiters, __ATOMIC_SEQ_CST) != 0) cs_futex_wake(&drains);
 }
 
-// Has everything been read that was in the ring when its head was there? The head goes back when a
-// record turns out to be smaller than reserved, hence the second condition.
+// Returns whether everything has been read that was in the ring when its head was there. The head
+// goes back when a record turns out to be smaller than reserved, hence the second condition.
 static bool is_read(uint64_t head) {
   return cs_load_acquire(&cs_agent.ring.tail) >= head || cs_sample_ring_used(&cs_agent.ring) == 0;
 }

@@ -13,11 +13,13 @@ bool cs_unload(bool module);
 
 // ---- The agent's thread ----
 void cs_unload_drained(void);  // it has read all of the ring
-// May a frame in collectible code, of a sample of this generation, be named by what is there now?
+// Returns whether a frame in collectible code, of a sample of this generation, may be named by what
+// is there now.
 bool cs_unload_is_alive(uint32_t generation);
 // False for good, because of so many unloads since.
 bool cs_unload_is_forgotten(uint32_t generation);
-// Around every call into the CLR that is about collectible code. False: it may be gone already.
+// Around every call into the CLR that is about collectible code. Returns false if it may be gone
+// already.
 bool cs_unload_begin_naming(uint32_t generation);
 void cs_unload_end_naming(void);
 

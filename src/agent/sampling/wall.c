@@ -134,14 +134,14 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
 
 // ---- A tick ----
 
-// Does its last sample describe it still?
+// Returns whether its last sample still describes it.
 static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
   return cs_load_acquire(&d->thread->sampling) != 0 &&
          !(d->agent->reported.wanting && cs_reported_regs_may_ask(d)) &&
          cs_repeats_for_certain(d, now);
 }
 
-// False: the thread is to be looked at again.
+// Returns false if the thread is to be looked at again.
 static bool sample(const struct cs_pinned *d, bool last) {
   enum cs_asleep_answer answer = walk_asleep(d, NULL, NULL);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;

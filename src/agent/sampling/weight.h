@@ -23,8 +23,8 @@ bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any. Fal
 // cost of one compare.
 // `looks`: at a thread, per second and of all threads.
 void cs_repeats_begin_look(uint64_t looks);
-// Has it not run since its last sample, as far as its CPU clock says? Then that sample stands for
-// the time up to now as well.
+// Returns whether it has not run since its last sample, as far as its CPU clock shows. If so, that
+// sample stands for the time up to now as well.
 bool cs_repeats_last_sample(struct cs_agent_thread *thread, uint64_t now_ns);
 // The same of a pinned thread, as its run count says: exactly, which takes longer.
 bool cs_repeats_for_certain(const struct cs_pinned *thread, uint64_t now_ns);

@@ -6,8 +6,8 @@
 #include "state/state.h"
 
 // ---- Any thread ----
-// Counts an event of `value`, in its mode's unit. False: it is not to be walked. *weight: what it
-// stands for if it is.
+// Counts an event of `value`, in its mode's unit. Returns false if it is not to be walked. *weight:
+// what it stands for if it is.
 bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight);
 // The same in two steps, for an event whose value is known only after it has been walked. Draws
 // what one of its mode's unit stands for (32.32; 0: it is not to be walked); counts the event.

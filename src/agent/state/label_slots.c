@@ -63,15 +63,15 @@ static struct cs_label_slot *find(uint32_t tid) {
   return NULL;
 }
 
-// The entry has its tid by now, and a slot is given its tid before its thread looks for the entry, so
-// one of the two finds the other.
+// The entry has its tid by now, and a slot is given its tid before its thread looks for the entry,
+// so one of the two finds the other.
 void cs_label_slot_link(struct cs_thread *thread) {
   struct cs_label_slot *slot = find(cs_load_acquire(&thread->tid));
   if (slot != NULL) cs_store_release(&thread->label, slot);
 }
 
-// The thread ends, and no managed code runs on it any more. Should a library call managed code there
-// again, it becomes a new managed thread, which asks for a slot again.
+// The thread ends, and no managed code runs on it any more. Should a library call managed code
+// there again, it becomes a new managed thread, which asks for a slot again.
 static void give_back(void *slot) {
   __atomic_store_n(&((struct cs_label_slot *)slot)->tid, 0u, __ATOMIC_SEQ_CST);
 }
@@ -104,7 +104,8 @@ const uint32_t *clrsnap_labels_wanted(void) {
   return &cs_signal.labels;
 }
 
-// The calling thread's slot, which remains its own until it ends. NULL: there are none left.
+// The calling thread's slot, which remains its own until it ends. Returns NULL if there are none
+// left.
 struct cs_label_slot *clrsnap_label_slot(void) {
   uint32_t tid = (uint32_t)syscall(SYS_gettid);
   (void)pthread_mutex_lock(&lock);
@@ -135,8 +136,8 @@ uint32_t clrsnap_label_name(uint32_t in, const char *name) {
 
 // ---- Statuses of requests ----
 
-// A request has ended, in that recording. Its number is never another one's, but a later request may take
-// its place here.
+// A request has ended, in that recording. Its number is never another one's, but a later request
+// may take its place here.
 void clrsnap_label_status(uint32_t in, uint32_t request, uint32_t status) {
   if (in == 0 || cs_load_acquire(&cs_signal.labels) != in || status > UINT16_MAX) return;
   cs_store_release(&statuses[request % STATUSES], (uint64_t)request << 16 | status);

@@ -68,7 +68,7 @@ extern struct cs_agent cs_agent;
 bool cs_agent_is_active(void);  // WAITING or RECORDING, in the process that is recorded
 void cs_agent_set_state(enum cs_agent_state state);
 void cs_agent_wake(void);
-// Sends a record without strings. False: no room.
+// Sends a record without strings. Returns false if there is no room.
 bool cs_send(enum cs_wire_kind kind, const void *record, size_t size);
 
 #endif

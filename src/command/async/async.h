@@ -44,7 +44,7 @@ struct cs_async_options {
   bool contexts;   // what the operations work for is read, too
 };
 
-// NULL: `err` has the reason.
+// Returns NULL, with the reason in `err`.
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err);
 // The same for a process that is looked at again and again: `remote` stays open.

@@ -50,7 +50,8 @@ struct cs_async_class {
 #define CS_ASYNC_NO_CLASS UINT32_MAX
 
 struct cs_async_classes;
-// Reads what does not change: the process need not be stopped yet. NULL: *err.
+// Reads what does not change: the process need not be stopped yet. Returns NULL, with the reason in
+// *err.
 struct cs_async_classes *cs_async_classes_new(struct cs_remote *remote, struct cs_error *err);
 void cs_async_classes_free(struct cs_async_classes *classes);
 
@@ -72,7 +73,7 @@ struct cs_async_task_members {
 const struct cs_async_task_members *cs_async_task(const struct cs_async_classes *classes);
 
 // ---- Names and lines (names.c). The process runs again ----
-// "Namespace.Type" as in the source. False: it cannot be found out.
+// "Namespace.Type" as in the source. Returns false if it cannot be found out.
 bool cs_async_class_name(struct cs_async_classes *classes, uint32_t index, char *text, size_t cap);
 // The class of a machine's awaiter, which its field is declared with.
 bool cs_async_awaiter_name(struct cs_async_classes *classes, uint32_t machine, uint32_t field,
@@ -82,8 +83,8 @@ bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, ch
                           size_t cap);
 bool cs_async_line(struct cs_async_classes *classes, struct cs_lines *lines, uint32_t machine,
                    int32_t state, struct cs_line *out);
-// The IL offset at which the method's code sets a state. False: it does so nowhere, or at several
-// places.
+// The IL offset at which the method's code sets a state. Returns false if it does so nowhere, or at
+// several places.
 bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32_t *il);
 
 // The modules, of which classes have numbers.

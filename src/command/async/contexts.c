@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Reads labels and Activities in ExecutionContexts: ExecutionContext.m_localValues is a map of the values of
-// AsyncLocals, of which there are forms for no, one to four, up to 16 and more values. Invariants:
-// a label or an Activity is known by its class, and classes and members are found by their names; a
-// label of another recording is none, and a map of an unknown form is not guessed at. One thread.
-// Signal-safe: no.
+// Reads labels and Activities in ExecutionContexts: ExecutionContext.m_localValues is a map of the
+// values of AsyncLocals, of which there are forms for no, one to four, up to 16 and more values.
+// Invariants: a label or an Activity is known by its class, and classes and members are found by
+// their names; a label of another recording is none, and a map of an unknown form is not guessed
+// at. One thread. Signal-safe: no.
 #include "async/contexts.h"
 
 #include <string.h>
@@ -237,8 +237,8 @@ static uint64_t beginning_of(struct cs_async_contexts *c, uint64_t activity,
 }
 
 // Adds what a key or a value is to what the map has been found to have: a label of this recording
-// counts for more than something that cannot be read, and that for more than an Activity. Of several
-// Activities the last one counts.
+// counts for more than something that cannot be read, and that for more than an Activity. Of
+// several Activities the last one counts.
 static void add(struct cs_async_contexts *c, uint64_t object, struct cs_async_context *found) {
   if (object == 0) return;
   struct form form = form_of(c, object);
@@ -255,7 +255,8 @@ static void add_unread(struct cs_async_context *found) {
   if (found->label < CS_ASYNC_CONTEXT_UNREAD) found->label = CS_ASYNC_CONTEXT_UNREAD;
 }
 
-// The first `words` words of `count` items, which are references; `bytes` from one item to the next.
+// The first `words` words of `count` items, which are references; `bytes` from one item to the
+// next.
 static void add_words(struct cs_async_contexts *c, uint64_t at, uint32_t count, uint32_t bytes,
                       uint32_t words, struct cs_async_context *found) {
   uint64_t word;
@@ -312,7 +313,7 @@ static bool add_entries(struct cs_async_contexts *c, uint64_t map, const struct 
   return true;
 }
 
-// False: its form is not known.
+// Returns false if its form is not known.
 static bool add_map(struct cs_async_contexts *c, uint64_t map, struct cs_async_context *found) {
   struct form form = form_of(c, map);
   if (form.role == ROLE_PAIR_ARRAY) return add_pairs(c, map, &form, found);

@@ -164,7 +164,7 @@ static bool is_method(void *data, const struct cs_async_object *object) {
   return kind == CS_ASYNC_BOX || kind == CS_ASYNC_POOLED;
 }
 
-// False: something has no name.
+// Returns false if something has no name.
 static bool name_all(struct cs_async *async, struct cs_async_classes *classes,
                      const struct cs_async_scan *scan) {
   struct cs_target *target = cs_target_of(async->pid);

@@ -174,7 +174,7 @@ static uint64_t scan_object(struct scanner *s, const struct cs_async_heap_part *
   return bytes;
 }
 
-// False: a collection is in progress.
+// Returns false if a collection is in progress.
 static bool scan_part(struct scanner *s, const struct cs_async_heap_part *part) {
   uint64_t at = part->begin;
   bool stop = false;
@@ -234,9 +234,9 @@ static void add_edge(struct scanner *s, uint32_t to, uint32_t from) {
   scan->edges[scan->edge_count++] = (struct cs_async_edge){to, from};
 }
 
-// Follows a task's continuation to the task that it completes, or to a waiting thread. A box usually
-// has what it awaits itself; but one with an awaiter of an unknown class awaits the task that leads
-// to it.
+// Follows a task's continuation to the task that it completes, or to a waiting thread. A box
+// usually has what it awaits itself; but one with an awaiter of an unknown class awaits the task
+// that leads to it.
 static void follow(struct scanner *s, uint32_t from, uint64_t at, bool in_list) {
   for (int i = 0; i < MOST_LINKS && at != 0; i++) {
     uint32_t to = find_object(s->scan, from, at), size;

@@ -33,7 +33,8 @@ struct cs_async_object {
 };
 #define CS_ASYNC_NO_OBJECT UINT32_MAX
 
-// The completion of the Task `from` is awaited by `to`, a Task that is not a box, such as WhenAll's.
+// The completion of the Task `from` is awaited by `to`, a Task that is not a box, such as
+// WhenAll's.
 struct cs_async_edge {
   uint32_t to, from;
 };
@@ -63,7 +64,8 @@ struct cs_async_scan {
 
 enum { CS_ASYNC_MOST_OBJECTS = 1 << 22 };
 
-// False: a collection is in progress, or the stop has interrupted one; the caller frees *scan.
+// Returns false if a collection is in progress, or the stop has interrupted one; the caller frees
+// *scan.
 bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
                    const struct cs_async_heap *heap, uint64_t deadline_ns, bool contexts,
                    struct cs_async_scan *scan);

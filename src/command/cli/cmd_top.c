@@ -355,7 +355,7 @@ static bool open_screen(struct watch *w, struct cs_error *err) {
   return cs_screen_open(in, out, err);
 }
 
-// False: there was nothing to show, and the reason has been printed.
+// Returns false if there was nothing to show, and the reason has been printed.
 static bool conclude(struct watch *w) {
   char message[256];
   const struct cs_session *s = &w->session;

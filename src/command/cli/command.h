@@ -50,7 +50,8 @@ struct cs_command {
   int (*run)(void *options);  // returns the exit code
 };
 
-// Fills in `options`. *help: -h was given, and nothing after it was looked at. False: *err.
+// Fills in `options`. *help: -h was given, and nothing after it was looked at. Returns false, with
+// the reason in *err.
 bool cs_command_parse(const struct cs_command *command, void *options, int argc, char **argv,
                       bool *help, struct cs_error *err);
 void cs_command_help(const struct cs_command *command, FILE *out);
@@ -70,9 +71,9 @@ bool cs_set_seconds(const struct cs_option *option, void *field, const char *val
 bool cs_set_pid(const struct cs_option *option, void *field, const char *value,
                 struct cs_error *err);  // pid_t
 
-// "500ms", "10s", "2m", "1h"; without a unit, seconds. False: it is none of these.
+// "500ms", "10s", "2m", "1h"; without a unit, seconds. Returns false if it is none of these.
 bool cs_parse_time(const char *text, double *seconds);
-// Where `value` is among words like "on|off". False: it is none of them.
+// Where `value` is among words like "on|off". Returns false if it is none of them.
 bool cs_find_word(const char *words, const char *value, unsigned *index);
 bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t *out,
                      struct cs_error *err);

@@ -35,7 +35,7 @@ static const char *cure_of_port(const struct cs_process *p) {
   return "it cannot be attached to; start it with clrsnap record -- instead";
 }
 
-// False: the other checks are pointless.
+// Returns false if the other checks are pointless.
 static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   if (!cs_process_inspect(p, pid)) {
     cs_doctor_note(d, CS_FINDING_FAULT, "process", "clrsnap ps lists the .NET processes", "%s",

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-// The only .NET process with that main assembly. False: there is none, or there are several, which
-// are listed.
+// The only .NET process with that main assembly. Returns false if there is none, or there are
+// several, which are listed.
 bool cs_find_process(const char *name, pid_t *pid, struct cs_error *err);
 bool cs_is_process(const char *name);  // there is at least one
 bool cs_is_program(const char *word);  // it names a file, or a program on the PATH

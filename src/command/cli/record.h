@@ -21,8 +21,8 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err);
 // shared memory `claimed`, or (NULL) one that is to load the agent. `ready`: the outputs and the
 // session are open. Returns the exit code.
 int cs_record_process(struct cs_record_run *r, const struct cs_consumer *claimed, bool ready);
-// Writes what was recorded. False: there was nothing, or it could not be written, which has been
-// said.
+// Writes what was recorded. Returns false if there was nothing, or it could not be written, which
+// has been said.
 bool cs_record_conclude(struct cs_record_run *r);
 
 #endif

@@ -18,7 +18,8 @@ struct cs_start {
 
 // Whatever can fail before anything happens to the program, apart from the session's own start.
 bool cs_start_prepare(struct cs_start *s, struct cs_error *err);
-// The session is open. False: *err, and what the command ends with.
+// To be called with the session open. Returns false on failure, with the reason in *err, and what
+// the command ends with.
 bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err);
 void cs_start_free(struct cs_start *s);
 

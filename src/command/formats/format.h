@@ -29,13 +29,14 @@ const struct cs_format *cs_formats(size_t *count);
 const struct cs_format *cs_format_by_name(const char *name);  // NULL: there is none
 // By the longest suffix that matches; NULL: none does.
 const struct cs_format *cs_format_by_path(const char *path);
-// False: the suffix that matches is no more than the end of one that means another format elsewhere.
+// Returns false if the suffix that matches is no more than the end of one that means another format
+// elsewhere.
 bool cs_format_check_name(const char *path, struct cs_error *err);
-// The name of a format that `spelling->word` may have been meant to be, also by what other tools call
-// it: "flamegraph", "perfetto".
+// The name of a format that `spelling->word` may have been meant to be, also by what other tools
+// call it: "flamegraph", "perfetto".
 void cs_format_suggest(struct cs_spelling *spelling);
-// The same for a file's name: a suffix. Sets spelling->word to the suffix that the file has. Returns
-// the format; NULL: none is near.
+// The same for a file's name: a suffix. Sets spelling->word to the suffix that the file has.
+// Returns the format; NULL: none is near.
 const struct cs_format *cs_format_suggest_suffix(const char *path, struct cs_spelling *spelling);
 // "html, collapsed, ..." and ".html, .collapsed, ..."; the caller frees it.
 char *cs_format_names(void);

@@ -20,7 +20,7 @@ struct text {
 
 typedef void writer(const void *what, const struct cs_details *d, FILE *out);
 
-// If the page *fits, it becomes the best one. False: there is no memory.
+// If the page *fits, it becomes the best one. Returns false if there is no memory.
 static bool attempt(writer *write, const void *what, const struct cs_details *d, struct text *best,
                     bool *fits) {
   struct text t = {NULL, 0};

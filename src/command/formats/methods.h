@@ -27,7 +27,8 @@ struct cs_search {
 void cs_search_begin(struct cs_search *search, const char *text);
 bool cs_search_matches(const struct cs_search *search, const char *name);
 void cs_search_end(struct cs_search *search);
-// Says for the methods that match where they were inlined. False: none of them is known to be.
+// Says for the methods that match where they were inlined. Returns false if none of them is known
+// to be inlined.
 bool cs_put_inlined_hits(const struct cs_profile *p, const struct cs_search *search,
                          const char *prefix, FILE *out);
 

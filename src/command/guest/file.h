@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "clrsnap/cortypes.h"
 
-// The absolute path of a library that can be a CLR profiler; the caller frees it. NULL: *err.
+// The absolute path of a library that can be a CLR profiler; the caller frees it. Returns NULL,
+// with the reason in *err.
 char *cs_profiler_file(const char *path, struct cs_error *err);
 
 enum { CS_CLSID_TEXT = 39 };  // {XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX} and its NUL

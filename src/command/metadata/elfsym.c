@@ -302,7 +302,7 @@ static int open_copy(struct cs_elfsyms *syms, struct file *file) {
   return fd;
 }
 
-// Takes ownership of `fd`. False: it cannot be read.
+// Takes ownership of `fd`. Returns false if it cannot be read.
 static bool read_table(struct file *file, int fd, struct table *table) {
   static const Dwfl_Callbacks callbacks = {
       .find_elf = find_no_elf,

@@ -42,10 +42,10 @@ void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_el
 // until the next call.
 const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr);
 // Returns what the function of a runtime at a virtual address is, where its file has no symbol for
-// it (metadata/landmarks.h). NULL: unknown.
+// it (metadata/landmarks.h). Returns NULL if that is unknown.
 const char *cs_elfsyms_landmark(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr);
-// Returns why an image's file gives no names, as the end of a sentence. NULL: it gives names, or
-// there is no file ([vdso]).
+// Returns why an image's file gives no names, as the end of a sentence. Returns NULL if it gives
+// names, or there is no file ([vdso]).
 const char *cs_elfsyms_refused(const struct cs_elfsyms *syms, uint32_t number);
 void cs_elfsyms_free(struct cs_elfsyms *syms);
 

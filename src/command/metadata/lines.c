@@ -122,7 +122,7 @@ static void open_symbols(const struct cs_lines *lines, struct module *m) {
   try_file(lines, m, m->is.pdb);
 }
 
-// The module of that path, which is moved to the front. NULL: unknown.
+// The module of that path, which is moved to the front. Returns NULL if that is unknown.
 static struct module *find_module(struct cs_lines *lines, const char *path) {
   struct module **link = &lines->modules, *m;
   while ((m = *link) != NULL && strcmp(m->is.path, path) != 0) link = &m->next;

@@ -62,7 +62,7 @@ void cs_lines_visit(const struct cs_lines *lines,
                     void *data);
 
 // ---- embedded.c ----
-// The PDB that is embedded in a module's image, from malloc. NULL: none can be read.
+// The PDB that is embedded in a module's image, from malloc. Returns NULL if none can be read.
 uint8_t *cs_lines_embedded(const struct cs_pe *pe, const struct cs_pe_debug *debug, size_t *size);
 
 // ---- pdb.c: a portable PDB ----

@@ -46,7 +46,7 @@ void cs_metadata_free(struct cs_metadata *metadata);
 // Finds the tables of a "#~" stream. `m` is zeroed, except for the numbers of rows of tables that
 // the stream refers to and does not contain. *valid: a bit for each table that it contains.
 bool cs_metadata_tables(struct cs_metadata *m, struct cs_slice stream, uint64_t *valid);
-// One cell. `row` counts from 1. False: there is no such cell.
+// One cell. `row` counts from 1. Returns false if there is no such cell.
 bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t row,
                       unsigned column, uint32_t *value);
 // The last row whose `column` is at most `value`, in a table sorted by that column. 0: none.
@@ -79,7 +79,7 @@ uint32_t cs_metadata_find_field(const struct cs_metadata *m, uint32_t type, cons
 // ---- Members of a type, by its row (names.c) ----
 // The mdMethodDef of its first method of that name; 0: it has none.
 uint32_t cs_metadata_method_of(const struct cs_metadata *m, uint32_t type, const char *name);
-// Its fields: *first to *end - 1 are rows of the table. False: there is no such type.
+// Its fields: *first to *end - 1 are rows of the table. Returns false if there is no such type.
 bool cs_metadata_fields_of(const struct cs_metadata *m, uint32_t type, uint32_t *first,
                            uint32_t *end);
 // A field's name, or NULL. Valid as long as the metadata.
@@ -89,8 +89,8 @@ const char *cs_metadata_field(const struct cs_metadata *m, uint32_t row);
 bool cs_metadata_field_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *out);
 
 // ---- The module's name (self.c) ----
-// The file name that the compiler wrote, "App.dll". NULL: unreadable. Valid as long as the
-// metadata.
+// The file name that the compiler wrote, "App.dll". Returns NULL if it is unreadable. Valid as long
+// as the metadata.
 const char *cs_metadata_module_name(const struct cs_metadata *m);
 
 #endif

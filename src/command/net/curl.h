@@ -26,12 +26,13 @@ struct cs_curl {
 extern struct cs_curl cs_curl;  // NULLs before cs_curl_load
 
 // Loads libcurl; to be called before any other use, by one thread. `what` is the option that needs
-// it, for the message. False: libcurl is not installed, or cannot be initialized.
+// it, for the message. Returns false if libcurl is not installed, or cannot be initialized.
 bool cs_curl_load(const char *what, struct cs_error *err);
 // Returns the file with the certificates to trust, from SSL_CERT_FILE, which libcurl itself does
-// not read. NULL: the system's certificates.
+// not read, or NULL for the system's certificates.
 const char *cs_curl_certificates(void);
-// Returns the URL without its secrets, to be freed with cs_curl.free. NULL: out of memory.
+// Returns the URL without its secrets, to be freed with cs_curl.free. Returns NULL if memory has
+// run out.
 char *cs_curl_shown(CURLU *url);
 
 #endif

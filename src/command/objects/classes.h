@@ -14,8 +14,8 @@ struct cs_heap_class {
   uint32_t flags, base_bytes;
   uint32_t row;  // of TypeDef; of an array 0
 };
-// False: the address is not a class's. An address counts as a class only if its canonical class
-// names itself, as in the runtime's own check of a MethodTable.
+// Returns false if the address is not a class's. An address counts as a class only if its canonical
+// class names itself, as in the runtime's own check of a MethodTable.
 bool cs_heap_class_read(const struct cs_world *world, uint64_t id, struct cs_heap_class *out);
 
 // The module of System.Object; 0: unknown.
@@ -54,10 +54,10 @@ struct cs_heap_class_fields {
   uint32_t count;
   struct cs_heap_class_field item[CS_HEAP_MOST_FIELDS];
 };
-// The fields that the class itself declares. False: they cannot be read.
+// The fields that the class itself declares. Returns false if they cannot be read.
 bool cs_heap_class_fields(const struct cs_world *world, const struct cs_heap_class *class,
                           struct cs_heap_class_fields *out);
-// The one of that name. False: there is none, or it cannot be read.
+// The one of that name. Returns false if there is none, or it cannot be read.
 bool cs_heap_class_field(struct cs_heap_modules *modules, const struct cs_heap_class *class,
                          const char *name, struct cs_heap_class_field *out);
 // Where objects of the class have a member that the class or a base of it declares: an offset from

@@ -13,8 +13,8 @@
 // again.
 struct cs_heap;
 
-// `modules` must live longer. The process need not be stopped. NULL: *err says why objects cannot
-// be read.
+// `modules` must live longer. The process need not be stopped. Returns NULL on failure; *err says
+// why objects cannot be read.
 struct cs_heap *cs_heap_new(struct cs_heap_modules *modules, struct cs_error *err);
 void cs_heap_free(struct cs_heap *heap);
 

@@ -24,13 +24,14 @@ uint32_t cs_heap_modules_count(const struct cs_heap_modules *modules);
 // The functions below may be called while the process runs: an image that has been unloaded since,
 // or replaced by another one, is not read.
 
-// The module's metadata, which is read on first use. NULL: unreadable.
+// The module's metadata, which is read on first use. Returns NULL if it is unreadable.
 const struct cs_metadata *cs_heap_modules_metadata(struct cs_heap_modules *modules,
                                                    uint32_t number);
 // The path of the module's file. A module of a single-file program has none, nor has one that was
-// loaded from memory: the name in their metadata is returned instead. NULL: there is neither.
+// loaded from memory: the name in their metadata is returned instead. Returns NULL if there is
+// neither.
 const char *cs_heap_modules_path(struct cs_heap_modules *modules, uint32_t number);
-// "Namespace.Type", of a row of TypeDef. False: it cannot be read.
+// "Namespace.Type", of a row of TypeDef. Returns false if it cannot be read.
 bool cs_heap_modules_type_name(struct cs_heap_modules *modules, uint32_t number, uint32_t row,
                                char *text, size_t cap);
 // Adds the module to `lines`, unless an earlier call has. A module without a path is left out.

@@ -24,7 +24,7 @@ bool cs_object_type(const struct cs_world *world, uint64_t class, struct cs_obje
 
 // ---- Waits ----
 // What the thread waits for: the address of the youngest ThreadBlockingInfo of it, which is on its
-// stack; 0: it waits for no lock. False: unknown.
+// stack; 0: it waits for no lock. Returns false if that is unknown.
 bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint64_t *at);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 // What is written to the returned stream goes to `out`. fclose ends it, fails if a write has
-// failed, and leaves `out` open. NULL: no memory.
+// failed, and leaves `out` open. Returns NULL if there is no memory.
 FILE *cs_pack_open(FILE *out);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "profile/profile.h"
 
-// False: a write failed (errno says why).
+// Returns false if a write failed (errno says why).
 bool cs_write_page_data(const struct cs_profile_set *set, FILE *out);
 
 #endif

@@ -12,8 +12,8 @@ struct cs_attach {
   const struct cs_diag_payload *data;  // for InitializeForAttach
 };
 
-// Waits until the runtime has loaded and initialized the profiler. False: *err explains what the
-// runtime or the profiler responded; *refusal as in cs_diag_command.
+// Waits until the runtime has loaded and initialized the profiler. Returns false on failure; *err
+// explains what the runtime or the profiler responded; *refusal as in cs_diag_command.
 bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
 
 // Checks that the process sees the file, another vendor's profiler: it may be in a container.

@@ -26,9 +26,9 @@ struct cs_copies {
   int lifeline;
 };
 
-// False: this command may not open as many files as cs_copies_make() does, and *err says so.
+// Returns false if this command may not open as many files as cs_copies_make() does; *err says so.
 bool cs_copies_check_limit(const struct cs_copy_request *request, struct cs_error *err);
-// False: *err says why no folder takes them.
+// Returns false on failure; *err says why no folder takes them.
 bool cs_copies_make(const struct cs_target *target, const struct cs_copy_request *request,
                     struct cs_copies *out, struct cs_error *err);
 void cs_copies_remove(struct cs_copies *copies);  // may be called again

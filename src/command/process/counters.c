@@ -144,7 +144,7 @@ static int connect_to(pid_t pid, struct cs_error *err) {
   return fd;
 }
 
-// False: the reader has been closed.
+// Returns false if the reader has been closed.
 static bool set_fd(struct cs_counter_reader *r, int fd) {
   (void)pthread_mutex_lock(&r->lock);
   r->fd = fd;

@@ -25,7 +25,7 @@ struct cs_counters {
 };
 
 struct cs_counter_reader;
-// Opens the session on a thread of its own. NULL: out of memory.
+// Opens the session on a thread of its own. Returns NULL if memory has run out.
 struct cs_counter_reader *cs_counters_open(pid_t pid);
 void cs_counters_get(struct cs_counter_reader *reader, struct cs_counters *out);
 // Does not block. The runtime ends the session when it finds the connection closed.

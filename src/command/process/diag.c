@@ -142,8 +142,8 @@ static uint64_t patience_ends(void) {
   return cs_clock_now_ns() + cs_diag_patience_s * 1000000000ull;
 }
 
-// Waits for a short part of the time until `deadline`. False: the deadline has passed (EAGAIN), or
-// the wait was interrupted (ECANCELED).
+// Waits for a short part of the time until `deadline`. Returns false if the deadline has passed
+// (EAGAIN), or the wait was interrupted (ECANCELED).
 static bool wait_a_little(int fd, short events, uint64_t deadline) {
   struct pollfd port = {.fd = fd, .events = events};
   uint64_t now = cs_clock_now_ns();

@@ -36,10 +36,10 @@ struct cs_diag_meanwhile {
 };
 extern _Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
 
-// Sends one command to the process and waits for the response. True: the process reports success,
-// and `answer` holds the payload of the response. False: *err says why; *refusal is the HRESULT
-// that the process responded with, or 0 if there was no response. The two payloads may be the same
-// object.
+// Sends one command to the process and waits for the response. Returns true if the process reports
+// success; `answer` then holds the payload of the response. Otherwise returns false, with the
+// reason in *err; *refusal is the HRESULT that the process responded with, or 0 if there was no
+// response. The two payloads may be the same object.
 bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                      struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
@@ -55,7 +55,8 @@ bool cs_diag_has_port(pid_t pid);
 // Checks that the process exists and that this user may connect to its port.
 bool cs_diag_check(pid_t pid, struct cs_error *err);
 
-// The process's temporary folder, which its port is in; the caller frees it. NULL: out of memory.
+// The process's temporary folder, which its port is in; the caller frees it. Returns NULL if memory
+// has run out.
 char *cs_diag_folder(pid_t pid);
 
 #endif

@@ -16,7 +16,7 @@
 #define CS_AGENT_CLSID "{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}"
 
 // The agent's path: $CLRSNAP_LIB, otherwise libclrsnap.so where a build or an installation has it,
-// relative to this binary. The caller frees it. NULL: *err says why.
+// relative to this binary. The caller frees it. Returns NULL, with the reason in *err.
 char *cs_find_agent(struct cs_error *err);
 
 // Forks and executes argv with the environment that loads the agent, and `mask` as its signal mask.
@@ -29,8 +29,8 @@ pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *sh
 // a notification profiler, so that another one can be the main profiler.
 bool cs_demote_agent(struct cs_error *err);
 
-// A command line for people: the words with blanks between them; the caller frees it. NULL: out of
-// memory.
+// A command line for people: the words with blanks between them; the caller frees it. Returns NULL
+// if memory has run out.
 char *cs_join_words(char **argv);
 
 // After exec has failed with `error`: sets *err, and returns the exit code for the command to end

@@ -25,14 +25,14 @@ struct cs_nettrace {
   unsigned kind_count;
 };
 
-// Parses the next part of the stream. False: *err says what is wrong with it, and the reader must
-// not be fed again.
+// Parses the next part of the stream. Returns false on failure; *err says what is wrong with it,
+// and the reader must not be fed again.
 bool cs_nettrace_feed(struct cs_nettrace *reader, const void *data, size_t size,
                       struct cs_error *err);
 void cs_nettrace_free(struct cs_nettrace *reader);
 
 // Reads a UTF-16 text with its NUL from the front of a payload, as UTF-8; what does not fit is cut
-// off. False: it has no end.
+// off. Returns false if it has no end.
 bool cs_nettrace_text(struct cs_bytes *bytes, char *out, size_t cap);
 
 #endif

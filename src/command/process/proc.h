@@ -9,19 +9,22 @@
 
 #include "base/error.h"
 
-// The content of the small file /proc/PID/NAME, with a NUL after it. NULL: it cannot be read.
+// The content of the small file /proc/PID/NAME, with a NUL after it. Returns NULL if it cannot be
+// read.
 char *cs_proc_read(pid_t pid, const char *name, size_t *size);
-// A variable of the environment that the process was started with. NULL: it is not set, or cannot
-// be read.
+// A variable of the environment that the process was started with. Returns NULL if it is not set,
+// or cannot be read.
 char *cs_proc_variable(pid_t pid, const char *name);
 bool cs_proc_is_zero(pid_t pid, const char *name);  // the variable is "0"
 bool cs_proc_maps_coreclr(pid_t pid);
 // The time at which it was started, in clock ticks since the machine's start.
 bool cs_proc_start_time(pid_t pid, unsigned long long *out);
-// Where its first stack begins, at random: execve gives it another one. False: it may not be known.
+// Where its first stack begins, at random: execve gives it another one. Returns false if that
+// cannot be read.
 bool cs_proc_stack(pid_t pid, unsigned long long *out);
-// Whether the number is that of a process with a memory of its own. If it is a thread's, a zombie's,
-// a thread of the kernel, or nobody's, *err says so, and which process may have been meant.
+// Whether the number is that of a process with a memory of its own. If it is a thread's, a
+// zombie's, a thread of the kernel, or nobody's, *err says so, and which process may have been
+// meant.
 bool cs_proc_check(pid_t pid, struct cs_error *err);
 // It has ended, or is so far in its end that it has no files any more.
 bool cs_proc_has_ended(pid_t pid);
@@ -29,8 +32,8 @@ bool cs_proc_has_ended(pid_t pid);
 bool cs_proc_is_stopped(pid_t pid);
 // Its PID in its own PID namespace.
 int cs_proc_own_pid(pid_t pid);
-// Its command line, words with blanks between them, or its name if it has no command line. NULL: it
-// has ended.
+// Its command line, words with blanks between them, or its name if it has no command line. Returns
+// NULL if it has ended.
 char *cs_proc_command_line(pid_t pid);
 
 #endif

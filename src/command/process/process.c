@@ -15,7 +15,8 @@
 
 // ---- The port's response ----
 
-// A count of UTF-16 units, which includes the NUL, and the units. NULL: there is none left.
+// A count of UTF-16 units, which includes the NUL, and the units. Returns NULL if there is none
+// left.
 static char *take_text(struct cs_bytes *from) {
   uint32_t units;
   if (!cs_take(from, &units, sizeof units) || units > CS_DIAG_PAYLOAD / 2) return NULL;

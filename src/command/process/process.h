@@ -17,13 +17,13 @@ struct cs_process {
   struct cs_error why;
 };
 
-// Looks at the process, and queries its port if that is allowed. False: it is not a .NET process, or
-// none that can be seen from here, or there is none; p->why says so.
+// Looks at the process, and queries its port if that is allowed. Returns false if it is not a .NET
+// process, or none that can be seen from here, or there is none; p->why says so.
 bool cs_process_inspect(struct cs_process *p, pid_t pid);
 void cs_process_free(struct cs_process *p);
 
-// Calls `visit` for each .NET process that this user can see, in the order of their PIDs. False:
-// /proc cannot be read.
+// Calls `visit` for each .NET process that this user can see, in the order of their PIDs. Returns
+// false if /proc cannot be read.
 bool cs_processes_visit(void (*visit)(const struct cs_process *p, void *data), void *data,
                         struct cs_error *err);
 

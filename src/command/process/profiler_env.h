@@ -14,7 +14,7 @@
 // count.
 char *cs_profiler_named(pid_t pid, bool dotnet, const char *except);
 
-// Makes this library the main profiler of this environment. False: out of memory.
+// Makes this library the main profiler of this environment. Returns false if memory has run out.
 bool cs_profiler_put(const char *class, const char *library);
 // Adds it to the notification profilers. The path may not have a ';'.
 bool cs_profiler_put_notified(const char *class, const char *library);

@@ -21,19 +21,20 @@ pid_t cs_target_pid(const struct cs_target *target);
 bool cs_target_is_within_reach(const struct cs_target *target);
 int cs_target_root(const struct cs_target *target);  // O_PATH, or -1
 
-// Opens a file for reading, by an absolute path. -1: *err says why not. The caller closes it.
+// Opens a file for reading, by an absolute path. Returns -1, with the reason in *err. The caller
+// closes it.
 int cs_target_open(const struct cs_target *target, const char *path, struct cs_error *err);
 // Opens a folder, O_PATH.
 int cs_target_open_folder(const struct cs_target *target, const char *path, struct cs_error *err);
 // Opens a socket, O_PATH, by its name in such a folder; links are not followed. -1: see errno.
 int cs_target_open_socket(int folder, const char *name);
-// The content of a file; the caller frees it. NULL: there is no such file, it cannot be read, is
-// empty, or is larger than `most`.
+// The content of a file; the caller frees it. Returns NULL if there is no such file, it cannot be
+// read, is empty, or is larger than `most`.
 uint8_t *cs_target_read(const struct cs_target *target, const char *path, size_t most,
                         size_t *size);
 
 // A copy of the file's content in memory that nobody can change or shorten, for readers that map
-// the file. Takes ownership of `fd`. -1: *err says why.
+// the file. Takes ownership of `fd`. Returns -1, with the reason in *err.
 int cs_target_own_copy(int fd, struct cs_error *err);
 
 // A mapping of a file, as in /proc/PID/maps.
@@ -45,7 +46,7 @@ struct cs_target_mapping {
 };
 // Opens the file that is mapped, even if it was deleted or replaced since. Without the right to do
 // that (root's), opens what its path refers to now. *exact: it is certainly the mapped file;
-// otherwise its contents must prove it. -1: *err says why not.
+// otherwise its contents must prove it. Returns -1, with the reason in *err.
 int cs_target_open_mapped(const struct cs_target *target, const struct cs_target_mapping *mapping,
                           bool *exact, struct cs_error *err);
 

@@ -30,7 +30,7 @@ struct cs_verdict {
   bool holds;          // it has, and the chance is below CS_CHANGE_SIGNIFICANCE
 };
 
-// False: *err, and *at is where in the text it is wrong.
+// Returns false, with the reason in *err, and *at is where in the text it is wrong.
 bool cs_condition_parse(const char *text, struct cs_condition *out, size_t *at,
                         struct cs_error *err);
 bool cs_glob_matches(const char *glob, size_t glob_len, const char *name, size_t len);

@@ -15,9 +15,10 @@
 
 struct cs_push;
 
-// Checks what the command line says of it. False: *err.
+// Checks what the command line says of it. Returns false, with the reason in *err.
 bool cs_push_check(const struct cs_push_options *options, struct cs_error *err);
-// Prepares the push; nothing is sent yet, and there is no thread. NULL: *err says why.
+// Prepares the push; nothing is sent yet, and there is no thread. Returns NULL, with the reason in
+// *err.
 struct cs_push *cs_push_open(const struct cs_push_options *options, struct cs_error *err);
 void cs_push_add(struct cs_push *push, const struct cs_profile *profile);
 // Sends what is left, for some seconds at most or until SIGINT or SIGTERM is pending, and reports

@@ -8,7 +8,7 @@
 
 #define CS_INLINES_NO_CALL (UINT32_MAX - 1)  // in->calls: the place of the call is not known
 
-// The range of the method's IL map that a managed frame is in. NULL: none.
+// The range of the method's IL map that a managed frame is in. Returns NULL if there is none.
 const struct cs_wire_il_range *cs_inlines_il_range(const struct cs_recording *rec, uint64_t frame);
 // The key of the frame at a machine code offset of the method.
 uint64_t cs_inlines_place(const struct cs_rec_inlines *in, uint32_t offset);

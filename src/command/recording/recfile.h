@@ -117,13 +117,13 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
                     const struct cs_wire_record *record);
 // Writes everything that has arrived since the last call.
 void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec);
-// Writes names and totals, which completes the file. False: *err is the first failure since it was
-// opened.
+// Writes names and totals, which completes the file. Returns false on failure; *err is then the
+// first failure since the file was opened.
 bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err);
 void cs_recfile_close(struct cs_recfile *f);
 
-// Reads a file into an initialised recording. False: it is not a recording, and *err says why. True
-// with a text in *note: the file ends early, and what precedes that was read.
+// Reads a file into an initialised recording. Returns false if it is not a recording; *err says
+// why. Returns true, with a text in *note, if the file ends early; what precedes that was read.
 bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error *note,
                      struct cs_error *err);
 

@@ -249,8 +249,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
   }
 }
 
-// Reads the bytes of one record into r->record. False: the file ends here (*note stays empty if it
-// ends after a whole record), or these are no record.
+// Reads the bytes of one record into r->record. Returns false if the file ends here (*note stays
+// empty if it ends after a whole record), or these are no record.
 static bool load_record(struct reader *r, struct cs_file_record *head, struct cs_error *note) {
   size_t got = fread(head, 1, sizeof *head, r->file);
   if (got == 0 && !ferror(r->file)) return false;

@@ -21,7 +21,7 @@ static uint32_t bits(struct packed *p, uint32_t count) {
   return (uint32_t)value;
 }
 
-// False: the entries do not fill their bytes; crossgen may add zeros.
+// Returns false if the entries do not fill their bytes; crossgen may add zeros.
 static bool open_packed(struct packed *p, const uint8_t *bounds, size_t size) {
   struct cs_nibbles n = {bounds, size, 0};
   uint32_t delta, il;

@@ -33,8 +33,8 @@ struct cs_remote_thread {
 };
 
 // Opens the process: finds CoreCLR in it, reads its data contract, and compiles the unwind data of
-// its native images. The process need not be stopped. NULL: *err says why not (no such process, no
-// permission, no CoreCLR in it, a version that is not supported).
+// its native images. The process need not be stopped. Returns NULL on failure; *err says why not
+// (no such process, no permission, no CoreCLR in it, a version that is not supported).
 struct cs_remote *cs_remote_open(int pid, struct cs_error *err);
 // Resumes all threads that cs_remote_stop has stopped.
 void cs_remote_close(struct cs_remote *remote);
@@ -59,7 +59,7 @@ void cs_remote_invalidate_range(struct cs_remote *remote, uint64_t begin, uint64
 void cs_remote_refresh_images(struct cs_remote *remote);
 
 // Stops all threads of the process, including those that are started meanwhile, and forgets what
-// was read before. False: none is stopped, and *err says why.
+// was read before. Returns false if none is stopped; *err says why.
 bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
 // Detaches from them: they run again, and signals that arrived meanwhile are delivered.
 void cs_remote_resume(struct cs_remote *remote);
@@ -76,8 +76,8 @@ void cs_remote_release_late(struct cs_remote *remote);
 // The threads that cs_remote_stop has stopped.
 unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);
 
-// Fills in `thread` for a thread that this tracer has stopped. False: it has ended, or is not
-// stopped.
+// Fills in `thread` for a thread that this tracer has stopped. Returns false if it has ended, or is
+// not stopped.
 bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread *thread,
                       struct cs_error *err);
 // Its registers only.

@@ -47,7 +47,8 @@ static bool visit(const struct cs_mapping *mapping, void *arg) {
   return true;
 }
 
-// Fills in everything except base and path. False: it is no ELF image with a symbol table.
+// Fills in everything except base and path. Returns false if it is no ELF image with a symbol
+// table.
 static bool read_image(struct cs_remote *remote, struct image *image) {
   Elf64_Ehdr eh;
   Elf64_Phdr ph[MAX_PROGRAM_HEADERS];

@@ -14,8 +14,8 @@ struct cs_handed {
 
 // If the process sees our files and its user may read them, their paths. Otherwise copies in its
 // temporary folder, /tmp, /var/tmp or /dev/shm, which stay until cs_handed_free. `hook` may be
-// NULL; `session` (may be NULL) is the session whose interruption ends the wait. False: *err says
-// why, and what to do.
+// NULL; `session` (may be NULL) is the session whose interruption ends the wait. Returns false,
+// with the reason in *err, and what to do.
 bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_session *session,
                   struct cs_handed *out, struct cs_error *err);
 // Removes the copies: to be called as soon as the process has loaded them, and in any case.

@@ -85,7 +85,7 @@ static void end(struct looker *l) {
   memcpy(l->bytes + l->record, &size, sizeof size);
 }
 
-// False: the command is gone.
+// Returns false if the command is gone.
 static bool send_all(struct looker *l) {
   size_t at = 0;
   while (at < l->used) {

@@ -108,7 +108,7 @@ static void look(struct pool_looker *l) {
   l->last_ns = cs_clock_now_ns();
 }
 
-// False: the command is gone.
+// Returns false if the command is gone.
 static bool send(int to, const struct pool_looker *l) {
   struct {
     struct cs_wire_record pool_head;

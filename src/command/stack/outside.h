@@ -164,8 +164,8 @@ void cs_outside_note_thread(struct cs_remote *remote, const struct cs_remote_thr
 void cs_outside_classify(struct cs_remote *remote, struct cs_outside *outside);
 
 // ---- The thread pool (outside_pool.c) ----
-// Finds the pool's objects, as far as that is possible while the process runs. NULL: they cannot be
-// read, and pool->now says why.
+// Finds the pool's objects, as far as that is possible while the process runs. Returns NULL if they
+// cannot be read; pool->now says why.
 struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules, struct cs_outside_pool *pool);
 // Reads the pool. The process is stopped.
 void cs_outside_pool_read(struct cs_remote *remote, struct cs_heap *heap, struct cs_pool *out);
@@ -195,7 +195,7 @@ void cs_outside_lock_owners(struct cs_outside_locks *locks, struct cs_outside *o
 void cs_outside_lock_finish(struct cs_heap_modules *modules, struct cs_outside *outside);
 void cs_outside_locks_free(struct cs_outside_locks *locks);
 
-// NULL: `err` has the reason.
+// Returns NULL, with the reason in `err`.
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
                                    struct cs_error *err);
 void cs_outside_free(struct cs_outside *outside);
@@ -222,7 +222,8 @@ void cs_outside_classes(struct cs_outside_thread *thread);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
 // Whether the frame is of managed code with a name of its own, not of native code or a stub.
 bool cs_outside_is_named(const struct cs_outside_frame *frame);
-// What a thread waits for, from the method of the framework that it waits in. NULL: unknown.
+// What a thread waits for, from the method of the framework that it waits in. Returns NULL if that
+// is unknown.
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count);
 // The native images whose files were refused, and why: "libx.so (why), ...".
 void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t cap);

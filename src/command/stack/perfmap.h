@@ -17,7 +17,7 @@ struct cs_perfmap_counts {
   bool double_mapped;            // jitted code is in a file that perf takes for a library
 };
 
-// NULL: *err says why.
+// Returns NULL, with the reason in *err.
 struct cs_perfmap *cs_perfmap_read(int pid, bool raw_names, struct cs_error *err);
 const struct cs_perfmap_counts *cs_perfmap_counts(const struct cs_perfmap *map);
 bool cs_perfmap_write(const struct cs_perfmap *map, FILE *out);

@@ -45,7 +45,7 @@ static bool is_private(int fd) {
   return false;
 }
 
-// Takes ownership of `at`. -1: errno says why.
+// Takes ownership of `at`. Returns -1 with errno set on failure.
 static int enter(int at, const char *name) {
   int fd = -1;
   if (mkdirat(at, name, 0700) == 0 || errno == EEXIST)

@@ -121,7 +121,7 @@ void cs_fetcher_free(struct cs_fetcher *f) {
   free(f);
 }
 
-// The URL of a debug file, to be freed with cs_curl.free. NULL: out of memory.
+// The URL of a debug file, to be freed with cs_curl.free. Returns NULL if memory has run out.
 static char *url_of(const struct server *server, const char *id) {
   static const char zeros[SYMSTORE_ID + 1] = "0000000000000000000000000000000000000000";
   size_t len = strlen(id), fill = len < SYMSTORE_ID ? SYMSTORE_ID - len : 0;

@@ -18,7 +18,7 @@ static bool is_url(const char *text) {
   return cs_has_prefix(text, "http://") || cs_has_prefix(text, "https://");
 }
 
-// Takes ownership of `path`. NULL: there is no such folder.
+// Takes ownership of `path`. Returns NULL if there is no such folder.
 static bool add_folder(struct cs_symbol_sources *s, char *path, struct cs_error *err) {
   if (path == NULL) return true;
   if (s->folder_count == CS_SYMBOLS_MOST) {

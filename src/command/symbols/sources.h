@@ -33,10 +33,11 @@ struct cs_symbol_sources {
 };
 
 // Adds a value of --symbols: DIR, URL (of a symbol server), debuginfod+URL, debuginfod (the servers
-// of DEBUGINFOD_URLS) or microsoft. False: *err says why not.
+// of DEBUGINFOD_URLS) or microsoft. Returns false, with the reason in *err.
 bool cs_symbol_sources_add(struct cs_symbol_sources *sources, const char *value,
                            struct cs_error *err);
-// To be called before a program is started. False: the servers cannot be asked; *err says why.
+// To be called before a program is started. Returns false if the servers cannot be asked; *err says
+// why.
 bool cs_symbol_sources_open(struct cs_symbol_sources *sources, struct cs_error *err);
 static inline bool cs_symbol_sources_any(const struct cs_symbol_sources *sources) {
   return sources->folder_count + sources->server_count > 0;

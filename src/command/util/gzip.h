@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-// False: a write has failed (see errno). The output depends on the bytes only.
+// Returns false if a write has failed (see errno). The output depends on the bytes only.
 bool cs_write_gzip(const uint8_t *data, size_t size, FILE *out);
 
 #endif

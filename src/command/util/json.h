@@ -21,10 +21,11 @@ void cs_json_open(struct cs_json_writer *j, const char *key, char bracket);
 void cs_json_open_line(struct cs_json_writer *j, const char *key,
                        char bracket);                                // on a line of its own
 void cs_json_close(struct cs_json_writer *j, const char *brackets);  // "]}" closes two
-// Closes what is open, ends the line and flushes. False: a write has failed; errno says why.
+// Closes what is open, ends the line and flushes. Returns false if a write has failed; errno says
+// why.
 bool cs_json_end(struct cs_json_writer *j, const char *brackets);
 // No '<', '>' or '&' is written as such, so that it is safe within an HTML <script> element, and
-// nothing that a terminal obeys. NULL: null.
+// nothing that a terminal obeys. A NULL text is written as null.
 void cs_json_text(struct cs_json_writer *j, const char *key, const char *text);
 void cs_json_bytes(struct cs_json_writer *j, const char *key, const char *data, size_t len);
 void cs_json_bool(struct cs_json_writer *j, const char *key, bool value);

@@ -19,7 +19,7 @@ struct cs_object_monitor {
   uint64_t owner_os_id;
   uint32_t owner;
 };
-// `monitor` is the address of a sync block's lock. False: there is none.
+// `monitor` is the address of a sync block's lock. Returns false if there is none.
 CS_ISLAND bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
                                  struct cs_object_monitor *out);
 

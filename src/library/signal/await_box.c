@@ -67,7 +67,7 @@ CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
   return NULL;
 }
 
-// A consistent copy. False: the site has just been given to another ip.
+// A consistent copy. Returns false if the site has just been given to another ip.
 CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
                                 struct cs_await_site *copy) {
   copy->ip = ip;
@@ -152,7 +152,7 @@ struct values {
   uint64_t value[VALUES], places[VALUES];
 };
 
-// False: there are too many.
+// Returns false if there are too many.
 CS_ISLAND static bool add_value(const struct cs_stack *stack, uint64_t value, unsigned place,
                                 struct values *values) {
   if (!may_be_address(value) || cs_stack_holds(stack, value, 0)) return true;

@@ -45,7 +45,8 @@ CS_ISLAND static bool add_word(struct cs_await_chain *chain, uint64_t word) {
   return true;
 }
 
-// Is this class, which is not in the table yet, derived from Task? Then its continuation leads on.
+// Returns whether this class, which is not in the table yet, is derived from Task. Its continuation
+// then leads on.
 CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct cs_await_reader *r,
                               uint64_t class) {
   uint64_t task = cs_load_acquire(&awaits->task);

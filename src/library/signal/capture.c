@@ -70,7 +70,7 @@ CS_ISLAND static bool exceptions_are_known(const struct cs_layout *l) {
          l->exception_info.unwound_lo != CS_NO_FIELD && l->exception_info.unwound_hi != CS_NO_FIELD;
 }
 
-// Is the second pass between two handlers? Where the field is not known: no.
+// Returns whether the second pass is between two handlers; false where the field is not known.
 CS_ISLAND static bool is_between_handlers(const struct cs_world *world,
                                           const struct cs_stack *stack, uint64_t info) {
   uint32_t at = world->layout.exception_info.handler_entered;
@@ -117,8 +117,8 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
   capture->unwound_hi = hi;
 }
 
-// Does the chain have a Frame of a call under way? A method keeps its InlinedCallFrame linked
-// between its calls; CoreCLR's walk skips those, and fails when there is nothing else.
+// Returns whether the chain has a Frame of a call under way. A method keeps its InlinedCallFrame
+// linked between its calls; CoreCLR's walk skips those, and fails when there is nothing else.
 CS_ISLAND static bool has_active_frame(const struct cs_world *world, const struct cs_stack *stack,
                                        uint64_t frame) {
   const struct cs_layout *l = &world->layout;

@@ -53,7 +53,7 @@ struct cs_capture {
   struct cs_regs leaf;                // all registers of the interrupted instruction
 };
 
-// Did a hardware fault that the runtime has taken up interrupt record `i`?
+// Returns whether a hardware fault that the runtime has taken up interrupted record `i`.
 CS_ISLAND static inline bool cs_capture_is_fault(const struct cs_capture *capture, uint32_t i) {
   for (uint32_t k = 0; k < capture->fault_count; k++)
     if (capture->faults[k].from == i) return true;

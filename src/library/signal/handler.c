@@ -59,7 +59,7 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
   }
 }
 
-// Notes which alternate stack the thread has. False: the thread is not being sampled.
+// Notes which alternate stack the thread has. Returns false if the thread is not being sampled.
 CS_ISLAND static bool begin_sample(struct cs_thread *thread, void *ucontext) {
   if (cs_load_acquire(&thread->sampling) == 0) return false;
   cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
@@ -67,7 +67,7 @@ CS_ISLAND static bool begin_sample(struct cs_thread *thread, void *ucontext) {
   return true;
 }
 
-// Does the thread's perf event want a sample?
+// Returns whether the thread's perf event wants a sample.
 enum due { NEVER, IF_IT_IS, YES };
 
 CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t entry_tsc,

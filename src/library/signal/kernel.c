@@ -5,10 +5,10 @@
 //
 // Invariants: the chain of the last overflow is believed only if it was written for this thread
 // with the user-mode registers that the signal has interrupted (the ip of a system call that is to
-// be restarted is moved back by the length of its instruction). Each number of a record is checked against the page.
-// The ring is the calling thread's own, and is unmapped only after it has been taken out of the
-// entry and the epoch has passed. A forked child has no mapping of it, and does not get here
-// (cs_signal.perf_threads).
+// be restarted is moved back by the length of its instruction). Each number of a record is checked
+// against the page. The ring is the calling thread's own, and is unmapped only after it has been
+// taken out of the entry and the epoch has passed. A forked child has no mapping of it, and does
+// not get here (cs_signal.perf_threads).
 #include "signal/kernel.h"
 
 #include <linux/perf_event.h>
@@ -26,7 +26,7 @@ static inline CS_ISLAND uint64_t size_of(uint64_t head) {
   return head >> 48;  // struct perf_event_header
 }
 
-// Finds the beginning of the last sample's record. False: there is none.
+// Finds the beginning of the last sample's record. Returns false if there is none.
 CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
   const struct perf_event_mmap_page *page = (const void *)ring;
   uint64_t head = cs_load_acquire(&page->data_head), at = page->data_tail;
@@ -44,7 +44,7 @@ CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
   return any;
 }
 
-// Was it written where the signal arrived?
+// Returns whether it was written where the signal arrived.
 CS_ISLAND static bool is_of(const uint8_t *ring, uint64_t registers, const struct cs_regs *regs) {
   uint64_t abi = word_at(ring, registers), sp = word_at(ring, registers + 8),
            ip = word_at(ring, registers + 16);

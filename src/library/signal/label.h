@@ -19,8 +19,8 @@ _Static_assert(sizeof(struct cs_label_slot) == 64 && offsetof(struct cs_label_sl
                    offsetof(struct cs_label_slot, tid) == 40,
                "managed code writes it");
 
-// Reads the label of the thread `tid` in that recording. False: there is none, or it is just being
-// written.
+// Reads the label of the thread `tid` in that recording. Returns false if there is none, or it is
+// just being written.
 CS_ISLAND static inline bool cs_label_read(const struct cs_label_slot *slot, uint32_t tid,
                                            uint32_t recording, struct cs_label *out) {
   const uint64_t *from = (const uint64_t *)(const void *)&slot->label;

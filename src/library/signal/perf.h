@@ -9,7 +9,7 @@
 
 // The thread whose event has sent the signal; NULL: none of ours has.
 CS_ISLAND struct cs_thread *cs_perf_thread_of(const siginfo_t *info);
-// Is the task clock of the calling thread due?
+// Returns whether the task clock of the calling thread is due.
 CS_ISLAND bool cs_perf_is_due(const struct cs_thread *thread);
 // Arms the calling thread's event again; `now_ns` is its CPU clock.
 CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns);

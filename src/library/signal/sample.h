@@ -104,7 +104,7 @@ struct cs_sample_ring {
   _Alignas(64) uint64_t tail;  // bytes ever read
 };
 
-// Does the thread, which runs its handler or sleeps, still hold the lock?
+// Returns whether the thread, which runs its handler or sleeps, still holds the lock.
 CS_ISLAND bool cs_hold_lasts(const struct cs_world *world, const struct cs_thread *thread,
                              const struct cs_hold *hold);
 // Makes the sample that of the holder of a lock.
@@ -118,8 +118,8 @@ struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reser
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
                               const struct cs_signal_cause *cause);
 // A sample of a sleeping thread, which another thread takes over a copy of its stack (in the memory
-// of `world`). It is walked first, and then kept, if the copy has proved valid, or dropped. False:
-// there was no room, the sample is lost.
+// of `world`). It is walked first, and then kept, if the copy has proved valid, or dropped. Returns
+// false if there is no room; the sample is then lost.
 CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                const struct cs_sampled *sleeping);
 CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place);
@@ -138,8 +138,8 @@ struct cs_sample_event {
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_cooldown *cooldown, const struct cs_sample_event *event);
-// A sample of an event with the stack of another sample, which is not in this ring. False: there
-// was no room, it is lost.
+// A sample of an event with the stack of another sample, which is not in this ring. Returns false
+// if there is no room; the sample is then lost.
 CS_ISLAND bool cs_sample_event_like(struct cs_sample_ring *ring, const struct cs_sample *like,
                                     const struct cs_sample_event *event);
 

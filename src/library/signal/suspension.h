@@ -19,8 +19,8 @@ struct cs_suspension {
   uint32_t suspender;  // the tid of the thread that suspends
 };
 
-// Does the suspension wait for the calling thread? Then it does so until the handler returns, at
-// least, because the thread stays in cooperative mode.
+// Returns whether the suspension waits for the calling thread. If so, it does until the handler
+// returns, at least, because the thread stays in cooperative mode.
 CS_ISLAND bool cs_suspension_waits_for(const struct cs_suspension *suspension,
                                        const struct cs_world *world, uint32_t tid,
                                        uint64_t clr_thread);

@@ -113,9 +113,10 @@ struct cs_thread {
   struct cs_cooldown cooldown;
 };
 
-// Is this the entry of the calling thread? A signal that was on its way when its thread ended may
-// arrive on the next owner of the tid. The kernel is asked for the tid once per thread, since the
-// call takes 0.7 us of a handler that takes 2 in all; after that the thread pointer is known.
+// Returns whether this is the entry of the calling thread. A signal that was on its way when its
+// thread ended may arrive on the next owner of the tid. The kernel is asked for the tid once per
+// thread, since the call takes 0.7 us of a handler that takes 2 in all; after that the thread
+// pointer is known.
 CS_ISLAND bool cs_thread_is_caller(struct cs_thread *thread);
 
 #endif

@@ -8,19 +8,21 @@
 // Maps one for a thread; leaves sp 0 when there is no memory.
 void cs_altstack_map(struct cs_altstack *alt, uint32_t tid);
 void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in use from now on
-// It is not wanted any more. On the thread itself: puts the old one back. On another one: it stays
-// mapped until there is no thread of that tid that could still use it.
+// Gives up the larger stack. On the thread itself, puts the old one back. On another thread, leaves
+// the stack mapped until there is no thread of that tid that could still use it.
 void cs_altstack_leave(struct cs_altstack *alt);
 void cs_altstack_free(struct cs_altstack *alt);  // of one that was never in use
-// May the thread be sent a signal at any time? A managed one that was there before us may not be
-// until it has its larger stack (equip.c). On a native one the runtime has no fault to handle. And
-// none may be where code with small stacks is in the process (docs/signal-safety.md).
+// Returns whether the thread may be sent a signal at any time. A managed thread that existed before
+// the library may not be until it has its larger stack (equip.c); a native thread may, since the
+// runtime handles no faults on it. No thread may while code with small stacks is in the process
+// (docs/signal-safety.md, "Small stacks").
 static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {
   if (cs_load_acquire(&cs_signal.small_stacks) != 0) return false;
   return thread->clr_thread == 0 || cs_load_acquire(&thread->altstack.ready) != 0;
 }
-// Has the thread's own stack, which the signal comes to, room for it? A native thread's must be
-// known to have; a managed one's, which the runtime itself signals, must not be known to have none.
+// Returns whether the thread's own stack, on which the signal is delivered, has room for it. The
+// stack of a native thread must be known to have room; that of a managed thread, which the runtime
+// itself signals, must not be known to have none.
 static inline enum cs_stack_room cs_thread_room(const struct cs_thread *thread) {
   if (thread->clr_thread == 0) return (enum cs_stack_room)cs_load_acquire(&thread->room);
   uint64_t hi = cs_load_acquire(&thread->stack.hi);

@@ -59,8 +59,8 @@ bool cs_asleep_is_held_up(const struct cs_asleep *asleep);
 // Before the end: something outside of the copy was read as well, which is valid only if the thread
 // has slept until the end.
 void cs_asleep_read_beyond(struct cs_asleep *asleep);
-// Has the pinned thread slept since the walk with this run count? Reads one file. False, too, where
-// the count does not say.
+// Returns whether the pinned thread has slept since the walk with this run count. Reads one file.
+// Returns false, too, where the count does not say.
 bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs);
 // It was still running after all naps: it is restless now.
 void cs_asleep_give_up(struct cs_thread *thread);

@@ -18,7 +18,7 @@ struct maps {
   char buffer[BUFFER];
 };
 
-// -1: the end.
+// Returns the next character, or -1 at the end.
 static int next_char(struct maps *maps) {
   if (maps->at == maps->size) {
     long n = cs_syscall4(SYS_read, maps->fd, (long)(uintptr_t)maps->buffer, BUFFER, 0);

@@ -172,7 +172,7 @@ static void release(struct list *list) {
 }
 
 // Collects and pins the threads that lack the larger stack, and whose own stack has room for the
-// signal. False: no memory.
+// signal. Returns false if there is no memory.
 static bool collect(struct list *list) {
   uint32_t count = cs_registry_count();
   *list = (struct list){.threads = calloc(count > 0 ? count : 1, sizeof *list->threads)};

@@ -11,9 +11,9 @@
 // Installs the handler of signal `wanted`, or of the highest free one for 0, and sets
 // cs_threads.signal_number. S_OK, or an HRESULT with its reason.
 HRESULT cs_own_signal_install(int wanted, struct cs_error *err);
-// Is cs_threads.signal_number still taken by our handler? One that the program has reset is
-// installed again: the signal's default would end the process. False: the program uses the signal
-// itself, so it must not be sent.
+// Makes sure that our handler of cs_threads.signal_number is installed: if the program has reset
+// it, installs it again, because the signal's default would end the process. Returns false if the
+// program uses the signal itself, so that it must not be sent.
 bool cs_own_signal_is_there(struct cs_error *err);
 void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs
 

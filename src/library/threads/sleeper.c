@@ -68,7 +68,7 @@ static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
   return sleeper->runs >= 0;
 }
 
-// Takes a place in the table. NULL: there is none.
+// Takes a place in the table. Returns NULL if there is none.
 static struct cs_sleeper *take_place(void) {
   if (cs_load_relaxed(&in_use) >= places) return NULL;  // no search in a full table
   uint32_t from = cs_add_relaxed(&next_place, 1);
@@ -228,7 +228,7 @@ void cs_sleeper_note(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uin
 
 // ---- Start ----
 
-// Does this thread's count rise when it sleeps?
+// Returns whether this thread's count rises when it sleeps.
 static bool count_rises(void) {
   struct cs_sleeper self;
   struct timespec nap = {.tv_nsec = 100000};

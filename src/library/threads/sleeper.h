@@ -25,8 +25,8 @@ enum cs_sleep {
   CS_SLEEP_UNKNOWN,  // not known, or not usable: stopped by a debugger, in vfork, gone
 };
 
-// Finds out which run count this kernel has; once, at start. False: none, and then no thread is
-// ever walked asleep.
+// Finds out which run count this kernel has; once, at start. Returns false if there is none, and
+// then no thread is ever walked asleep.
 bool cs_sleeper_init(void);
 // How runs are counted. Chosen at start; tests set the slower one.
 enum cs_run_count { CS_RUNS_NONE, CS_RUNS_SCHEDSTAT, CS_RUNS_SWITCHES };
@@ -34,15 +34,16 @@ enum cs_run_count cs_sleeper_count_by(enum cs_run_count kind);  // returns the o
 enum cs_run_count cs_sleeper_counts_by(void);
 
 // Opens the files of a pinned thread. They stay open in a table of some thousand; if that is full,
-// they are opened into `spare`, and closed by cs_sleeper_close. NULL: they cannot be opened.
+// they are opened into `spare`, and closed by cs_sleeper_close. Returns NULL if they cannot be
+// opened.
 struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *spare);
 void cs_sleeper_close(struct cs_sleeper *sleeper, const struct cs_sleeper *spare);
 // The thread has ended, and is not pinned any more.
 void cs_sleeper_forget(struct cs_thread *thread);
 
-// Reads how often the thread has been given a processor. False: it is gone. If the count before
-// cs_sleeper_where equals the count after something was read, the thread has not run in between,
-// and was blocked where cs_sleeper_where says.
+// Reads how often the thread has been given a processor. Returns false if it is gone. If the count
+// before cs_sleeper_where equals the count after something was read, the thread has not run in
+// between, and was blocked where cs_sleeper_where says.
 bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs);
 // The same of a thread without a place in the table.
 bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs);
@@ -56,7 +57,7 @@ bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64
 // a thread.
 int cs_sleeper_place(const struct cs_sleeper *sleeper);
 uint32_t cs_sleeper_places(void);
-// Locks what is kept, for the time of a copy. False: it is locked.
+// Locks what is kept, for the time of a copy. Returns false if it is locked.
 bool cs_sleeper_try_lock(struct cs_sleeper *sleeper);
 void cs_sleeper_unlock(struct cs_sleeper *sleeper);
 

@@ -33,7 +33,7 @@ bool cs_stack_of_self(struct cs_stack *stack) {
   return true;
 }
 
-// One line of /proc/self/maps. False: no stack can be in this mapping.
+// One line of /proc/self/maps. Returns false if no stack can be in this mapping.
 static bool read_line(char *at, struct cs_stack *stack) {
   uint64_t lo = strtoull(at, &at, 16);
   uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;

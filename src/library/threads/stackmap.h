@@ -5,9 +5,9 @@
 
 #include "signal/thread.h"
 
-// The calling thread's stack, [lo, hi). False: it cannot be found out.
+// The calling thread's stack, [lo, hi). Returns false if it cannot be found out.
 bool cs_stack_of_self(struct cs_stack *stack);
-// The mapping that holds `addr`, as a stack. False: there is none.
+// The mapping that holds `addr`, as a stack. Returns false if there is none.
 bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
 // The same for many at once: all mappings that can hold stacks, as they are now.
 struct cs_stack_maps {

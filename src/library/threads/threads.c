@@ -19,7 +19,7 @@ struct known {
   DWORD tid;
 };
 
-// Calls `visit` for each thread that the runtime knows. False: the runtime does not say.
+// Calls `visit` for each thread that the runtime knows. Returns false if the runtime does not say.
 static bool visit_threads(ICorProfilerInfo15 *info,
                           void (*visit)(const struct known *thread, void *data), void *data) {
   ICorProfilerThreadEnum *threads = NULL;
