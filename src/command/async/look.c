@@ -143,9 +143,9 @@ static uint32_t leaf_step(void *data, const struct cs_async_object *object) {
   struct names *names = data;
   static const char *const texts[] = {
       [CS_ASYNC_LEAF_NONE] = "[Task.Yield, or an awaiter that holds no object]",
-      [CS_ASYNC_LEAF_DONE] = "[it is done: the method waits for a thread to go on]",
+      [CS_ASYNC_LEAF_DONE] = "[it is done: the method waits for a thread to resume it]",
       [CS_ASYNC_LEAF_UNKNOWN] = "[an object that cannot be read]",
-      [CS_ASYNC_LEAF_LATE] = "[there was no time to look at it]",
+      [CS_ASYNC_LEAF_LATE] = "[there was no time to read it]",
   };
   if (object->end == CS_ASYNC_LEAF_AWAITER) return awaiter_step(names, object);
   if (object->end == CS_ASYNC_LEAF_OBJECT) return step_of_class(names, object->leaf, NULL, "");
@@ -259,7 +259,7 @@ struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
   struct cs_remote *remote = cs_remote_open(pid, err);
   struct cs_async *async = remote != NULL ? cs_async_look(remote, pid, options, err) : NULL;
   if (async == NULL && was_there && cs_proc_has_ended(pid))
-    (void)cs_error_set(err, "process %d has ended while it was looked at", pid);
+    (void)cs_error_set(err, "process %d has ended while it was read", pid);
   cs_remote_close(remote);
   return async;
 }

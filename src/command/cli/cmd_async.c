@@ -27,7 +27,7 @@ static const struct cs_option table[] = {
     {0, "filter", "TEXT", "only operations with TEXT in a method, a class or a file", NULL,
      ASYNC(filter)},
     {0, "json", NULL, "one JSON object", NULL, ASYNC(json)},
-    {0, "stop-limit", "SECONDS", "the process stands still for no longer (2)", cs_set_seconds,
+    {0, "stop-limit", "SECONDS", "stop the process for no longer than this (2)", cs_set_seconds,
      ASYNC(take.limit_s), .least = 0.001, .most = MOST_LIMIT_S},
     {0}};
 static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
@@ -58,8 +58,7 @@ static const char *grouped(uint64_t number, char text[NUMBER_BYTES]) {
 static void print_head(const struct cs_async *a) {
   char seen[NUMBER_BYTES], count[NUMBER_BYTES], chains[NUMBER_BYTES];
   cs_stack_print_process(a->pid, a->command, a->version);
-  cs_print(stdout,
-           "; the program stood still for %.1f ms while %s objects (%.1f MB) were looked at\n",
+  cs_print(stdout, "; the program was stopped for %.1f ms while %s objects (%.1f MB) were read\n",
            (double)a->stopped_ns / 1e6, grouped(a->seen, seen), (double)a->heap_bytes / 1e6);
   if (a->tries > 0)
     cs_print(stdout, "(and %.1f ms before that, in %u tries: a collection was moving objects)\n",
@@ -87,8 +86,9 @@ static void print_lacks(const struct cs_async *a) {
     cs_print(stdout, "Some chains are cut: they are longer than 400 steps, or fork too often.\n");
   cs_print(stdout,
            "Not shown: which code completes a TaskCompletionSource; what a custom awaiter or "
-           "ValueTask source waits for\n(its class is shown); runtime-async methods. An operation "
-           "that nothing refers to any more is shown until it is\ncollected.\n");
+           "ValueTask source waits for\n(its class is shown); the names of runtime-async methods. "
+           "An operation "
+           "that nothing refers to any more is\nshown until it is collected.\n");
 }
 
 static void print_text(const struct cs_async *a, const struct options *o) {

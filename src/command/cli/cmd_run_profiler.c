@@ -170,11 +170,10 @@ const struct cs_command cs_run_profiler_command = {
         "[arguments]\n"
         "       clrsnap run-profiler --attach PID --profiler FILE --clsid GUID [options]\n",
     .about =
-        "Runs a CLR profiler that somebody else built, unchanged, through clrsnap: its "
-        "DoStackSnapshot then works on any thread, and stops no other. Where one of the programs "
-        "below it sets up a profiler for another program, as a test host does, that profiler is "
-        "run through "
-        "clrsnap, too; this needs no --profiler.",
+        "Runs another vendor's CLR profiler, unchanged, through clrsnap: its DoStackSnapshot then "
+        "works on any thread, and stops no other. If the program sets up a profiler for the "
+        "programs that it starts, as a test host does, that profiler is run through clrsnap, too; "
+        "this needs no --profiler.",
     .groups = groups,
     .examples =
         "  clrsnap run-profiler --profiler ./Their.so \\\n"

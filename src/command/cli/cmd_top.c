@@ -374,7 +374,7 @@ static bool conclude(struct watch *w) {
   }
   cs_say(
       "nothing to show: no .NET runtime in %s has loaded the agent; 'clrsnap help record' and "
-      "clrsnap-record(1) say when that is so",
+      "clrsnap-record(1) say when that happens",
       w->options->agent.program[0]);
   return false;
 }

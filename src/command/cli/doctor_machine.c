@@ -81,7 +81,7 @@ static void check_shared_memory(struct cs_doctor *d) {
   bool good = cs_consumer_create(&consumer, &opts, &err);
   if (good) cs_consumer_destroy(&consumer);
   cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "shared memory", NULL, "%s",
-                 good ? "sealed memory of 16 MiB can be had" : err.text);
+                 good ? "sealed memory of 16 MiB is available" : err.text);
 }
 
 // What a program of the same user can use; a program in a container, or with a seccomp filter, may
@@ -104,7 +104,7 @@ static void check_engine(struct cs_doctor *d) {
     return;
   }
   cs_doctor_note(d, CS_FINDING_NOTE, "cpu mode", why.text,
-                 "engine clock: looks at random moments at the threads that run");
+                 "engine clock: samples the running threads at random moments");
 }
 
 static void check_own_memory(struct cs_doctor *d) {

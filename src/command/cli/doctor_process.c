@@ -149,11 +149,10 @@ static void check_engine(struct cs_doctor *d, pid_t pid) {
                         : NULL;
   if (why == NULL)
     cs_doctor_note(d, CS_FINDING_GOOD, "engine", NULL,
-                   "nothing in the process is in the way of perf, for its %" PRIu64 " threads",
-                   threads);
+                   "nothing in the process prevents perf, for its %" PRIu64 " threads", threads);
   else
     cs_doctor_note(d, CS_FINDING_NOTE, "engine", why,
-                   "perf may not be had there; record says which engine was");
+                   "perf may not be available there; record says which engine was used");
   free(limits);
   free(status);
 }

@@ -110,7 +110,7 @@ static bool add_source(const struct cs_option *option, void *field, const char *
 const struct cs_option cs_view_options[] = {
     {0, "native", "on|off", "with native frames (on), or managed ones only", cs_set_on_off,
      VIEW(native)},
-    {0, "signatures", "on|off", "methods with their parameters, which tells overloads apart (off)",
+    {0, "signatures", "on|off", "methods with their parameters, to distinguish overloads (off)",
      cs_set_on_off, VIEW(signatures)},
     {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
      VIEW(raw_names)},

@@ -56,7 +56,7 @@ function fillFacts({facts: f, diff, only}) {
   if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
   if (f.mode === "async" && f.looks > 0)
     fact("in %s", countText(f.looks, ["look", "looks"]),
-      `They stand for ${(f.looksNs / 1e9).toFixed(1)} s. Of few looks, sums and shares are rough`);
+      `They stand for ${(f.looksNs / 1e9).toFixed(1)} s. With few looks, sums and shares are rough`);
   if (f.nativeThreads > 0)
     fact("without %s that never ran managed code", countText(f.nativeThreads, ["thread", "threads"]),
       "Mode wall samples the threads that the runtime knows; mode cpu has the others, too");
@@ -64,7 +64,7 @@ function fillFacts({facts: f, diff, only}) {
   if (count > f.samples)
     fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");
   if (f.mode === "holders")
-    fact("for %s, estimated", "time that others waited", "Whenever it is looked, each holder stands for all that wait for its lock");
+    fact("for %s, estimated", "time that others waited", "At each look, a holder stands for all threads that wait for its lock");
   if (f.mode === "lock")
     fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are mode wait");
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
@@ -83,7 +83,7 @@ function fillFacts({facts: f, diff, only}) {
   }
   if (f.held.count > 0) {
     ownFact("threads held %s µs", `${us(f.held.p50)} / ${us(f.held.p99)} / ${us(f.held.max)}`,
-      "How long a thread stood still for a sample: median, 99th percentile, maximum");
+      "How long a thread was held for a sample: median, 99th percentile, maximum");
   }
   if (f.suspensions === null) {
     ownFact("runtime stopped %s times", "?", "The agent sent no totals", "bad");

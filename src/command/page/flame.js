@@ -485,6 +485,6 @@ function start(data) {
 unpack($("data").textContent).then(start, error => {
   $("empty").hidden = false;
   $("empty").textContent = typeof DecompressionStream === "undefined" ?
-    "This browser is too old for the page: it wants Chromium 80, Firefox 113 or Safari 16.4." :
+    "This browser is too old for the page: it needs Chromium 80, Firefox 113 or Safari 16.4." :
     `The page's data cannot be read: ${error.message}`;
 });

@@ -105,7 +105,7 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
   if (l->looks > 0)
     cs_print(out, ", %.0f operations on average", (double)l->operations / (double)l->looks);
   if (l->stopped_ns > 0)
-    cs_print(out, "; the program stood still for %.1f ms in all, %.1f ms at most",
+    cs_print(out, "; the program was stopped for %.1f ms in all, %.1f ms at most",
              (double)l->stopped_ns / 1e6, (double)l->longest_ns / 1e6);
   cs_print(out, "\n");
   if (cs_looks_are_few(f))
@@ -125,8 +125,8 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
              "  %.1f %s at a look on average without a label, because their context could "
              "not be read\n",
              (double)l->unread / (double)l->looks, cs_plural(l->unread, "operation", "operations"));
-  cs_print(out,
-           PREFIX "  not seen: what completes a TaskCompletionSource, runtime-async methods\n");
+  cs_print(out, PREFIX
+           "  not seen: what completes a TaskCompletionSource, names of runtime-async methods\n");
 }
 
 static void print_pool(const struct cs_facts *f, FILE *out) {

@@ -217,7 +217,7 @@ static void put_pool(const struct cs_top_moment *m, struct header *h) {
                    "the pool is starved: %" PRIu32 " of %" PRIu32 " workers wait; %" PRIu64
                    " items queued; where they wait is %s%s",
                    p->asleep, p->threads, p->queued,
-                   c->why[0] != '\0' ? "not known: " : "being looked at", c->why);
+                   c->why[0] != '\0' ? "not known: " : "being determined", c->why);
 }
 
 static void put_facts(const struct cs_top_moment *m, struct header *h) {
@@ -350,7 +350,7 @@ static const struct {
     {"s t n", "sort by self, total, name; threads by CPU"},
     {"w", "the last seconds, or since the start"},
     {"N", "native frames, or their time in managed callers"},
-    {"/", "only what has a text in its name or module; Enter ends this, Escape takes it away"},
+    {"/", "only what has a text in its name or module; Enter ends this, Escape removes it"},
     {"space", "freeze and run"},
     {"up down", "move in the table; so do page-up, page-down, home"},
     {"q", "quit; so does Ctrl-C"},
@@ -361,7 +361,7 @@ static const struct {
      "what is inlined is its caller's, unless --inlined was given"},
     {"CPU %", "of one processor since the last refresh"},
     {"GC %",
-     "of the last second in which a collection held the program; after it, collections of "
+     "of the last second in which a collection paused the program; after it, collections of "
      "generation 0+1+2 since top began (each counts in the lower ones)"},
     {"pool",
      "threads of the thread pool by the runtime's count, and those named .NET TP Worker that "

@@ -68,7 +68,7 @@ if [ "$WHAT" = release ]; then
   "$CLRSNAP" async "$pid" > "$WORK/text" || fail "text"
   grep -q '^ *300 x Shop.Checkout (Program.cs:[0-9]*) > Shop.Cart (Program.cs:[0-9]*) > Shop.Send (Program.cs:[0-9]*) > TaskCompletionSource$' "$WORK/text" ||
     { cat "$WORK/text"; fail "the line of the widest operation"; }
-  grep -Eq 'the program stood still for [0-9.]+ ms while [0-9,]+ objects' "$WORK/text" || fail "the stop is not shown"
+  grep -Eq 'the program was stopped for [0-9.]+ ms while [0-9,]+ objects' "$WORK/text" || fail "the stop is not shown"
   grep -q '^1,076 suspended async methods in 434 operations$' "$WORK/text" || fail "the sum"
   "$CLRSNAP" async --filter Delay "$pid" > "$WORK/text" || fail "--filter"
   [ "$(grep -c ' x ' "$WORK/text")" = 4 ] && grep -q "50 x Shop.Sleep" "$WORK/text" && grep -q "1 x Shop.Any" "$WORK/text" ||

@@ -53,7 +53,7 @@ for duration in 4 20 60; do
 done
 [ "${looks:-0}" -ge 5 ] || { cat err; fail "$looks looks in $duration s"; }
 "$CLRSNAP" report --mode async --format collapsed -o chains.txt r.clrsnap 2> report.err || { cat report.err; fail "report"; }
-grep -q "$looks looks at suspended operations, 434 operations on average; the program stood still for" report.err ||
+grep -q "$looks looks at suspended operations, 434 operations on average; the program was stopped for" report.err ||
   { cat report.err; fail "the summary of the file"; }
 python3 - "$SOURCE/tests/apps/Suspended/Program.cs" chains.txt << 'END' || { cat err chains.txt; fail "chains"; }
 import re, sys

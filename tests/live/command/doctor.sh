@@ -31,7 +31,7 @@ says() {
 PID=
 doctor 0
 says ok agent "$BUILD/lib/libclrsnap.so"
-says ok 'shared memory' 'sealed memory of 16 MiB can be had'
+says ok 'shared memory' 'sealed memory of 16 MiB is available'
 says '(ok|note)' 'cpu mode' 'engine'
 if [ -f "$BUILD/lib/ClrsnapLabels.dll" ]; then says ok labels "$BUILD/lib/ClrsnapLabels.dll"; fi
 mkdir "$WORK/lib" && cp "$BUILD/lib/libclrsnap.so" "$WORK/lib"

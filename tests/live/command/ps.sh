@@ -37,7 +37,7 @@ listed problem None
 listed command "dotnet $APP names 600000"
 "$clrsnap" ps | grep -qE "^ *$PID +10\.[0-9.]+ +Record +dotnet " || fail "the table"
 kill -STOP "$PID"
-listed problem "process $PID has not answered for 2 s (is it stopped?)"
+listed problem "process $PID has not responded for 2 s (is it stopped?)"
 kill -CONT "$PID"
 pass "ps"
 if setpriv --reuid 65534 --clear-groups test -x "$BUILD/bin/clrsnap" 2> "$WORK/setpriv"; then

@@ -69,7 +69,7 @@ for signal in INT TERM; do
   rc=0
   wait $command || rc=$?
   took=$((($(date +%s%N) - before) / 1000000))
-  [ $rc = 1 ] && grep -q "interrupted before process $PID had answered" "$WORK/said" ||
+  [ $rc = 1 ] && grep -q "interrupted before process $PID had responded" "$WORK/said" ||
     { cat "$WORK/said"; fail "stopped, SIG$signal: exit code $rc"; }
   [ $took -lt 10000 ] || fail "stopped, SIG$signal: obeyed after $took ms"  # 31 s before
   kill -CONT $PID

@@ -455,7 +455,7 @@ static void facts_are_wrapped(void **state) {
                 "pool 40 threads, 37 of them asleep; 212 items queued,|\n"
                 "2 completed/s|\n"
                 "the pool is starved: 37 of 40 workers wait;|\n"
-                "212 items queued; where they wait is being looked at|\n"
+                "212 items queued; where they wait is being determined|\n"
                 "methods, last 10 s, by self, % of CPU time|\n"
                 " self %  total %  method|\n"
                 "   40.0     90.0  App.Work|\n"
