@@ -361,7 +361,7 @@ static const struct {
      "what is inlined is its caller's, unless --inlined was given"},
     {"CPU %", "of one processor since the last refresh"},
     {"GC %",
-     "of the last second in which a collection paused the program; after it, collections of "
+     "part of the last second that collections paused; after it, collections of "
      "generation 0+1+2 since top began (each counts in the lower ones)"},
     {"pool",
      "threads of the thread pool by the runtime's count, and those named .NET TP Worker that "
