@@ -26,7 +26,7 @@ process/launch: words into a string; an errno to its parent
 process/proc: a file of /proc into a string
 process/target: copies of files
 recording/recfile_write: recordings
-session/looker: records to its parent
+session/observer: records to its parent
 session/pool_looks: records to its parent
 symbols/fetch: files from servers, in memory
 top/top_screen: the terminal's own sequences for the way out

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // While the runtime is being suspended, it waits for threads in cooperative mode. A thread of our
-// own, the watching thread, looks for them and asks them for samples. It calls nothing of the CLR,
-// so no suspension stops it. A look reads a word of each thread, and for those that hold up the
-// suspension their CPU clock: one that has not run since the last look is not scheduled, or is
-// blocked by a page fault or a system call. Its signal finds it where it stands when it runs again.
+// own, the watching thread, finds these threads and asks them for samples. It calls nothing of the
+// CLR, so no suspension stops it. A look reads a word of each thread, and the CPU clock of each
+// thread that holds up the suspension: a thread that has not run since the last look is not
+// scheduled, or is blocked by a page fault or a system call. It takes the signal, at the same
+// place, when it runs again.
 //
-// What it costs. Most ways take less than PATIENCE_NS, and no thread is looked at in those. The
-// watching thread sleeps until a suspension begins, which wakes it, and then looks by itself now and
-// then, until there has been none for LINGER_NS: so of many suspensions in a row only the first has
-// to wake it. In a long way the samples take a HELD_SHARE of it at most, apart from the first; so
+// Costs: most ways to the safe point take less than PATIENCE_NS, and no thread is examined in
+// those. The watching thread sleeps until a suspension begins, which wakes it, and then polls until
+// there has been none for LINGER_NS, so that of many suspensions in a row only the first has to
+// wake it. In a long way the samples take at most one part in HELD_SHARE, apart from the first, so
 // they hardly make it longer.
 //
 // Threads: as stated at each part. Signal-safe: no.
@@ -31,12 +32,12 @@
 
 enum {
   PATIENCE_NS = 300000,  // of a way, before the first look
-  POLL_NS = 1000000,     // between two checks whether there is a suspension
-  LINGER_NS = 20000000,  // after the last suspension, before it sleeps until the next one
-  LEAST_NAP_NS = 50000,  // between two looks in a way, and
+  POLL_NS = 1000000,     // between two polls
+  LINGER_NS = 20000000,  // after the last suspension, before the thread sleeps until the next one
+  LEAST_NAP_NS = 50000,  // between two looks in a way to the safe point
   MOST_NAP_NS = 10000000,
-  NAP_PART = 32,     // this part of the way so far
-  HELD_SHARE = 100,  // of the way: one part in so many is spent on samples
+  NAP_PART = 32,     // that time is one part in so many of the way so far
+  HELD_SHARE = 100,  // one part in so many of the way is spent on samples
   MOST_ASKED = 4,    // threads in a look
 };
 
@@ -71,7 +72,7 @@ static void name_reasons(struct look *look) {
   }
 }
 
-// Why a thread has not run. RUNS: it is not known.
+// Returns why a thread has not run; RUNS if that is not known.
 static enum why why_not(struct cs_thread *entry) {
   static struct cs_sleeper spare;
   uint64_t sp, ip;
@@ -107,8 +108,8 @@ static void nap(uint64_t ns) {
   (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
-// As SCHED_BATCH the thread takes no processor from a thread of the program when it wakes up, which
-// could make a short pause long; but where all are busy, it waits for its turn.
+// With SCHED_BATCH the thread does not preempt a thread of the program when it wakes up, which
+// could make a short pause long; but if all processors are busy, it waits for its turn.
 static void be_scheduled_as(int policy) {
   (void)sched_setscheduler(0, policy, &(struct sched_param){0});
 }
@@ -129,7 +130,7 @@ static void watch_suspension(uint64_t begun) {
   be_scheduled_as(SCHED_BATCH);
 }
 
-// Whoever changes what it sleeps for does that first and reads `asleep` then.
+// A thread that changes what this one sleeps for does that first, and then reads `asleep`.
 static void sleep_until_woken(void) {
   (void)cs_take_seq(&asleep, 1u);
   while (cs_load_acquire(&asleep) == 1 && cs_load_acquire(&watching) == 1 &&
@@ -191,7 +192,7 @@ void cs_holdups_suspending(uint32_t reason) {
 // No thread is in cooperative mode any more, so no handler accounts for anything.
 void cs_holdups_suspended(void) {
   struct cs_suspension *s = &cs_signal.suspension;
-  // Also where the recording has ended since it began.
+  // Also if the recording has ended since the suspension began.
   if (cs_load_relaxed(&s->begun) == 0 || cs_take_seq(&s->begun, 0u) == 0) return;
   (void)cs_take_seq(&s->accounted, 0u);
   cs_events_end_way(cs_load_relaxed(&s->weights));
@@ -199,7 +200,8 @@ void cs_holdups_suspended(void) {
 
 // ---- The agent's thread ----
 
-// What a suspension has left that had not ended when the last recording did is not of this one.
+// What is left of a suspension that had not ended when the last recording did does not belong to
+// this one.
 static void forget_suspension(void) {
   cs_store_release(&cs_signal.suspension.begun, 0u);
   cs_store_release(&cs_signal.suspension.accounted, 0u);

@@ -6,7 +6,7 @@
 // processor.
 //
 // Invariant: the wait is bounded, since a program that starts late is better than one that hangs.
-// After that the program goes on, and the summary says how much of it is missing. Threads: as
+// After that the program runs on, and the summary says how much of it is missing. Threads: as
 // stated in the header. Signal-safe: no.
 #include "agent/program_start.h"
 

@@ -8,7 +8,7 @@
 
 // To be called before the agent's thread exists. `wait`: whether the program is to wait.
 void cs_program_start_prepare(bool wait);
-// Lets the program go on: the recording has begun, or there will be none. Reports how much of the
+// Lets the program run on: the recording has begun, or there will be none. Reports how much of the
 // program has been missed, if any. The agent's thread.
 void cs_program_start_allow(bool begun);
 // To be called when a module has been loaded (ModuleLoadFinished), on the thread that has loaded

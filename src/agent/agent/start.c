@@ -97,8 +97,8 @@ static void free_recording(void) {
   cs_producer_close(&cs_agent.wire);
 }
 
-// A program that a command attaches to gets no line of ours: the command has the reason, by the
-// memory that they share or by the runtime's reply.
+// Nothing is printed in a program that a command attaches to: the command gets the reason through
+// the shared memory or the runtime's reply.
 static bool attaching;
 
 static HRESULT refuse(const char *sentence) {
@@ -157,8 +157,8 @@ static void explain_reach(const char *path, struct cs_error *err) {
                        "by its number instead (clrsnap record PID)");
 }
 
-// A child of the recorded process has the same environment. It is not recorded, and says nothing
-// about that. The command has closed the descriptor by then, whose number may be another file's.
+// A child of the recorded process has the same environment. It is not recorded, and prints nothing
+// about that. The command has closed the descriptor by then, and its number may be another file's.
 static bool is_for_somebody_else(const char *path) {
   static const char own[] = CS_SEALED_LINK_BEGIN "clrsnap" CS_SEALED_LINK_END;
   char link[sizeof own];

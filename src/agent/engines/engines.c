@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 // In the order of their quality. Without the kernel's time shares are wrong where threads make
-// system calls (by 54 points in tests/apps/Engine), so that engine is for those who ask for it.
+// system calls (by 54 points in tests/apps/Engine), so that engine is used only on request.
 static const struct cs_engine *const engines[] = {&cs_engine_perf, &cs_engine_clock,
                                                   &cs_engine_perf_user};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine perf costs a program beside its samples: the kernel starts and cancels the timer
+// What the engine perf costs a program besides its samples: the kernel starts and cancels the timer
 // of a thread's event each time the thread gets and loses a processor. That is half a microsecond
 // on some machines and several in a virtual one, and a server's threads switch ten thousands of
 // times a second. Measured once on the calling thread, then multiplied by the program's own
@@ -38,7 +38,8 @@ static uint64_t median(uint64_t *values, size_t count) {
   return values[count / 2];
 }
 
-// How long it takes to enable and disable an event of the calling thread; 0: there is no such event.
+// How long it takes to enable and disable an event of the calling thread; 0: there is no such
+// event.
 static uint64_t pair_ns(uint32_t kind, uint64_t period) {
   struct perf_event_attr attr;
   uint64_t took[PAIRS];

@@ -115,12 +115,12 @@ uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
 
 // ---- Threads that have not run ----
 //
-// What tells cheaply that a thread has not run: its CPU clock, a system call of 0.26 us, where its
-// run count takes 1.5 (a file of /proc) and the process's total of runs visits all its threads. To
-// run takes CPU time; but a kernel may take so short a run for time that a hypervisor or an
-// interrupt has stolen. So every 500 ms the run count is read, too, which is exact. The clock is
-// read before the run count that it goes with, so a thread that runs in between is seen to have
-// run.
+// A thread's CPU clock shows cheaply that it has not run: reading it is a system call of 0.26 us,
+// while the run count takes 1.5 us (a file of /proc), and the process's total of runs visits all
+// its threads. To run takes CPU time; but a kernel may take so short a run for time that a
+// hypervisor or an interrupt has stolen. So every 500 ms the run count is read, too, which is
+// exact. The clock is read before the run count that it goes with, so a thread that runs in between
+// is seen to have run.
 //
 // The time for which a thread has not run is sent before its next sample is taken. With more than
 // RECORDS looks a second, one record stands for several.

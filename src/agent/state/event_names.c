@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Numbers for names. The runtime delivers a name with every event. Its own id for a type may become
-// another type's, so types are told apart by name. Invariants: a number is never reused while a
+// another type's, so types are identified by name. Invariants: a number is never reused while a
 // recording lasts; `lock` is held for table work only, never over a call into the CLR. Any thread
 // outside of handlers. Signal-safe: no.
 #include "state/event_names.h"

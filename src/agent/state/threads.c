@@ -149,8 +149,8 @@ void cs_pinned_free(struct cs_pinned_list *list) {
   *list = (struct cs_pinned_list){NULL, 0, 0};
 }
 
-// The runtime tells the profiler the names of pool workers. A thread that has such a name without
-// having been named was started by a worker and inherited it.
+// The runtime reports the names of pool workers to the profiler. A thread that has such a name
+// without having been named was started by a worker and inherited it.
 static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
   cs_thread_kernel_name(t->tid, name, cap);
   if (t->thread == NULL || name[0] == '\0')

@@ -39,7 +39,7 @@ struct cs_async {
 };
 
 struct cs_async_options {
-  double limit_s;  // the process stands still for no longer
+  double limit_s;  // the longest time for which the process is stopped
   uint32_t tries;  // stops while the collector is at work, at most; 0: hundreds
   bool contexts;   // what the operations work for is read, too
 };
@@ -47,7 +47,7 @@ struct cs_async_options {
 // Returns NULL, with the reason in `err`.
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err);
-// The same for a process that is looked at again and again: `remote` stays open.
+// The same for a process that is read repeatedly: `remote` stays open.
 struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
                                const struct cs_async_options *options, struct cs_error *err);
 void cs_async_free(struct cs_async *async);

@@ -107,7 +107,7 @@ static void drop_parameters(char *type) {
   *to = '\0';
 }
 
-// Awaiters of which the first reference, if there is one, is to what they await.
+// Awaiters whose first reference, if there is one, is to what they await.
 static bool is_known_awaiter(const struct cs_metadata *m, uint32_t field) {
   static const char *const known[] = {
       "TaskAwaiter", "ConfiguredTaskAwaitable.ConfiguredTaskAwaiter", "ValueTaskAwaiter",

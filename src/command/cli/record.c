@@ -143,7 +143,7 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   s->looks.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC)) != 0;
   s->looks.run = cs_looks_run;
   s->looks.ask = (struct cs_looks_ask){ask->lines != 0, ask->labels != 0};
-  // Of one process; and a budget does not cover what a looker costs.
+  // Of one process; and a budget does not cover what an observer costs.
   s->pool.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL)) != 0 && !o->children &&
                    ask->budget_ppm == 0;
   s->pool.run = cs_pool_looks_run;

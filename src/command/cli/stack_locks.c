@@ -80,7 +80,7 @@ void cs_stack_print_lock(FILE *out, const struct cs_outside *outside,
     return;
   }
   cs_print(out, lock->kind == CS_OUTSIDE_LOCK_PULSE ? "  waits for a pulse of " : "  waits for ");
-  // A pulse that nobody is about to give is a task's end or the like: its object tells nothing, and
+  // A pulse that nobody is about to give is a task's end or the like: its object says nothing, and
   // is another one for each thread that waits at this place.
   bool idle = lock->kind == CS_OUTSIDE_LOCK_PULSE && lock->owner == CS_OUTSIDE_OWNER_NOBODY;
   print_object(out, lock, !idle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap stack` for people. Threads of which the same would be printed, except for their numbers
-// and names, are one group. One thread. Signal-safe: no.
+// `clrsnap stack` for people. Threads whose output would be the same, except for their numbers and
+// names, are one group. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Invariants: `top` never waits for the looker; the looker is a child that dies with the command,
-// and is waited for by its own id; if it dies, the kernel resumes the program. The looks' CPU time
-// is at most a fiftieth of a processor's. One thread, in each of the two processes. Signal-safe: no.
+// Invariants: `top` never waits for the observer; the observer is a child that dies with the
+// command, and is waited for by its own id; if it dies, the kernel resumes the program. The looks'
+// CPU time is at most a fiftieth of a processor's. One thread, in each of the two processes.
+// Signal-safe: no.
 #include "cli/top_workers.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 enum { CPU_SHARE = 50 };
 #define LEAST_NS 10000000000ull  // from the end of a look to the next one
 
-// ---- The looker ----
+// ---- The observer ----
 
 static void run_look(int to, pid_t pid) {
   const struct cs_outside_options options = {.once = true};
@@ -57,11 +58,11 @@ static void begin(struct cs_top_workers *w, pid_t pid, uint64_t now_ns) {
   int ends[2];
   pid_t command = getpid();
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    fail(w, now_ns, "there is no descriptor for a pipe to the process that looks");
+    fail(w, now_ns, "there is no descriptor for a pipe to the observing process");
     return;
   }
-  w->looker = fork();
-  if (w->looker == 0) {
+  w->observer = fork();
+  if (w->observer == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(ends[0]);
     if (getppid() == command) run_look(ends[1], pid);
@@ -69,9 +70,9 @@ static void begin(struct cs_top_workers *w, pid_t pid, uint64_t now_ns) {
   }
   (void)close(ends[1]);
   w->from = ends[0];
-  if (w->looker > 0) return;
+  if (w->observer > 0) return;
   cs_top_workers_end(w);
-  fail(w, now_ns, "no process could be started that looks");
+  fail(w, now_ns, "the observing process could not be started");
 }
 
 // Takes in the answer, if there is one.
@@ -82,12 +83,12 @@ static void take(struct cs_top_workers *w, uint64_t now_ns) {
   if (got < 0) return;  // not yet
   if (got != (ssize_t)sizeof cause) {
     cs_top_workers_end(w);
-    fail(w, now_ns, "the process that looks has ended");
+    fail(w, now_ns, "the observing process has ended");
     return;
   }
-  while (wait4(w->looker, NULL, 0, &used) < 0 && errno == EINTR) {
+  while (wait4(w->observer, NULL, 0, &used) < 0 && errno == EINTR) {
   }
-  w->looker = 0;
+  w->observer = 0;
   (void)close(w->from);
   cause.place[sizeof cause.place - 1] = cause.why[sizeof cause.why - 1] = '\0';
   // A look at which no worker waits says less than the one before.
@@ -101,22 +102,22 @@ static void take(struct cs_top_workers *w, uint64_t now_ns) {
 
 void cs_top_workers_see(struct cs_top_workers *w, pid_t pid, uint64_t now_ns,
                         struct cs_top_pool *pool) {
-  if (w->looker != 0) take(w, now_ns);
+  if (w->observer != 0) take(w, now_ns);
   if (!pool->starved) {
-    if (w->looker == 0) w->cause = (struct cs_top_cause){.place = ""};
+    if (w->observer == 0) w->cause = (struct cs_top_cause){.place = ""};
     return;
   }
-  if (w->looker == 0 && now_ns >= w->next_ns) begin(w, pid, now_ns);
+  if (w->observer == 0 && now_ns >= w->next_ns) begin(w, pid, now_ns);
   pool->cause = w->cause;
   pool->cause.age_s = (double)(now_ns - w->looked_ns) / 1e9;
 }
 
 void cs_top_workers_end(struct cs_top_workers *w) {
-  if (w->looker > 0) {
-    (void)kill(w->looker, SIGKILL);
-    while (waitpid(w->looker, NULL, 0) < 0 && errno == EINTR) {
+  if (w->observer > 0) {
+    (void)kill(w->observer, SIGKILL);
+    while (waitpid(w->observer, NULL, 0) < 0 && errno == EINTR) {
     }
   }
-  if (w->looker != 0) (void)close(w->from);
-  w->looker = 0;
+  if (w->observer != 0) (void)close(w->from);
+  w->observer = 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Markers of the Firefox Profiler: an object that was allocated, an exception that was thrown, a
 // wait for a lock and a pause of the runtime are kinds of their own, each with its fields. A thrown
-// exception is an object that was allocated, too, and only its kind tells the two apart. Invariant:
-// a field that a marker has is one of its schema. One thread. Signal-safe: no.
+// exception is an object that was allocated, too, and only its kind distinguishes the two.
+// Invariant: a field that a marker has is one of its schema. One thread. Signal-safe: no.
 #include "formats/firefox_markers.h"
 
 #include <string.h>

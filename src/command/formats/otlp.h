@@ -5,7 +5,7 @@
 
 #include "profile/profile.h"
 
-// Attributes of the resource, beside those that the profile has (process.pid and the runtime).
+// Attributes of the resource, besides those that the profile has (process.pid and the runtime).
 struct cs_resource {
   struct cs_attribute {
     const char *key, *value;

@@ -49,8 +49,8 @@ char *cs_endpoints_list(const struct cs_recording *rec) {
   return list;
 }
 
-// Whether it is a delegate that RequestDelegateFactory has compiled. The signature tells it from
-// other compiled expressions.
+// Whether it is a delegate that RequestDelegateFactory has compiled. The signature distinguishes it
+// from other compiled expressions.
 static bool is_delegate(const struct cs_recording *rec, const struct cs_rec_function *f) {
   static const char parameters[] = "(Closure, object, HttpContext";
   const char *signature = cs_recording_get(rec, f->text[CS_FN_SIGNATURE]);

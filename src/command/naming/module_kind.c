@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Modules are told apart by the beginnings of their names. One thread. Signal-safe: no.
+// Modules are classified by the beginnings of their names. One thread. Signal-safe: no.
 #include "naming/module_kind.h"
 
 #include <stddef.h>

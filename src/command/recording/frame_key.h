@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The key of a frame in a recording's call tree: what tells two frames apart. It is a frame of the
-// wire (wire/frame.h) without what does not matter, or CS_REC_CUT with the reason why a walk ended.
-// The lower half of a managed key is
+// The key of a frame in a recording's call tree: what distinguishes it from others. It is a frame
+// of the wire (wire/frame.h) without what does not matter, or CS_REC_CUT with the reason why a walk
+// ended. The lower half of a managed key is
 //   nothing                                the method, wherever in it
 //   CS_REC_PLACE | offset                  its instruction there (of a caller, the call)
 //   CS_REC_PLACE | CS_REC_AT_IL | offset   the place that this IL offset is at

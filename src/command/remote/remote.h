@@ -68,10 +68,10 @@ void cs_remote_resume(struct cs_remote *remote);
 void cs_remote_raise_priority(void);
 void cs_remote_restore_priority(void);
 // For how long cs_remote_stop waits for a thread that the kernel keeps in a system call; 2 s at
-// first. All others stand still meanwhile.
+// first. All others are stopped meanwhile.
 void cs_remote_set_timeout(struct cs_remote *remote, uint64_t ns);
 // After a failed stop, for a caller that goes on: threads that did not stop in time do so later,
-// and would stand still from then on. Waits for each of them, and lets it run.
+// and would stay stopped from then on. Waits for each of them, and lets it run.
 void cs_remote_release_late(struct cs_remote *remote);
 // The threads that cs_remote_stop has stopped.
 unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);

@@ -182,9 +182,9 @@ unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids) {
 
 // ---- Priority ----
 
-// On a busy machine this command would wait for a processor while the process stands still. Nice
+// On a busy machine this command would wait for a processor while the process is stopped. Nice
 // values only count within a session (the scheduler's autogroups), so the real-time policy matters
-// more. Without the right to either, the process stands still for longer.
+// more. Without the right to either, the process is stopped for longer.
 void cs_remote_raise_priority(void) {
   const struct sched_param param = {.sched_priority = 1};
   (void)setpriority(PRIO_PROCESS, 0, -20);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The command's side of looks from outside: the looker's start, its records, its end. Invariants:
-// the recording never waits for the looker; a looker is a child that dies with this process, and is
-// waited for by its own id. One thread. Signal-safe: no.
+// The command's side of looks from outside: the observer's start, its records, its end. Invariants:
+// the recording never waits for the observer; an observer is a child that dies with this process,
+// and is waited for by its own id. One thread. Signal-safe: no.
 #include "session/looks.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { CHUNK = 1 << 16, MOST_RECORD = 1 << 24 };
 
-// Counts a failure that the looker cannot report itself.
+// Counts a failure that the observer cannot report itself.
 static void give_up(const struct cs_looks *looks, struct cs_recording *rec, struct cs_recfile *file,
                     const char *why) {
   if (looks->run != cs_looks_run) return;
@@ -41,11 +41,11 @@ void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
   pid_t command = getpid();
   looks->started = true;
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    give_up(looks, rec, file, "there is no descriptor for a pipe to the process that looks");
+    give_up(looks, rec, file, "there is no descriptor for a pipe to the observing process");
     return;
   }
-  looks->looker = fork();
-  if (looks->looker == 0) {
+  looks->observer = fork();
+  if (looks->observer == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(ends[0]);
     if (getppid() == command) looks->run(ends[1], pid, &looks->ask);
@@ -54,8 +54,8 @@ void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
   (void)close(ends[1]);
   looks->from = ends[0];
   (void)fcntl(looks->from, F_SETFL, O_NONBLOCK);
-  if (looks->looker > 0) return;
-  looks->looker = 0;
+  if (looks->observer > 0) return;
+  looks->observer = 0;
   give_up(looks, rec, file, "no process could be started for the looks");
 }
 
@@ -71,7 +71,7 @@ static void take_place(struct cs_recording *rec, const struct cs_wire_record *r)
   cs_recording_set_place(rec, place.frame, cs_recording_text(rec, file), place.line);
 }
 
-// Times of the looker are CLOCK_MONOTONIC's; those of a recording begin with it.
+// Times of the observer are CLOCK_MONOTONIC's; those of a recording begin with it.
 static void take_record(struct cs_wire_record *r, uint64_t began_ns, struct cs_recording *rec,
                         struct cs_recfile *file) {
   if (r->kind == CS_LOOKS_PLACE) {
@@ -114,7 +114,7 @@ static void take_records(struct cs_looks *looks, uint64_t began_ns, struct cs_re
 void cs_looks_take(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,
                    struct cs_recfile *file) {
   ssize_t got = 1;
-  while (looks->looker != 0 && got > 0) {
+  while (looks->observer != 0 && got > 0) {
     if (looks->capacity - looks->used < CHUNK) {
       uint8_t *more = realloc(looks->bytes, looks->capacity + looks->used + CHUNK);
       if (more == NULL) abort();
@@ -125,33 +125,33 @@ void cs_looks_take(struct cs_looks *looks, uint64_t began_ns, struct cs_recordin
     if (got > 0) looks->used += (size_t)got;
     take_records(looks, began_ns, rec, file);
   }
-  if (looks->looker == 0 || got < 0) return;
+  if (looks->observer == 0 || got < 0) return;
   // It has ended: by itself, which it has reported, or it was killed.
   int status;
-  bool killed = waitpid(looks->looker, &status, 0) == looks->looker && WIFSIGNALED(status);
-  looks->looker = 0;
+  bool killed = waitpid(looks->observer, &status, 0) == looks->observer && WIFSIGNALED(status);
+  looks->observer = 0;
   (void)close(looks->from);
   if (killed && rec->looks.ended == 0)
-    give_up(looks, rec, file, "the process that looks was killed");
+    give_up(looks, rec, file, "the observing process was killed");
 }
 
 void cs_looks_end(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,
                   struct cs_recfile *file) {
-  if (looks->looker == 0) return;
-  (void)kill(looks->looker, SIGKILL);
-  while (waitpid(looks->looker, NULL, 0) < 0 && errno == EINTR) {
+  if (looks->observer == 0) return;
+  (void)kill(looks->observer, SIGKILL);
+  while (waitpid(looks->observer, NULL, 0) < 0 && errno == EINTR) {
   }
   // Its end of the pipe is closed: what it has written comes, and then the end.
   cs_looks_take(looks, began_ns, rec, file);
 }
 
 void cs_looks_close(struct cs_looks *looks) {
-  if (looks->looker != 0) {
-    (void)kill(looks->looker, SIGKILL);
-    (void)waitpid(looks->looker, NULL, 0);
+  if (looks->observer != 0) {
+    (void)kill(looks->observer, SIGKILL);
+    (void)waitpid(looks->observer, NULL, 0);
     (void)close(looks->from);
   }
-  looks->looker = 0;
+  looks->observer = 0;
   free(looks->bytes);
   looks->bytes = NULL;
 }

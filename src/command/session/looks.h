@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // While a process is recorded, looks at it from outside, by a process of the command's own (the
-// looker): for mode async, at its suspended operations, at random moments; in mode wall, at its
-// thread pool. A looker writes what it has seen as records of the wire, and the command takes them
-// in like those of the agent.
+// observer): for mode async, at its suspended operations, at random moments; in mode wall, at its
+// thread pool. An observer writes what it has seen as records of the wire, and the command takes
+// them in like those of the agent.
 //
-// The looker is a process because only the tracer of a thread may wait for it, and because a
+// The observer is a process because only the tracer of a thread may wait for it, and because a
 // program that was started by the command is the command's child: its end must not be taken by a
-// look. If the command dies, the kernel kills the looker; if the looker dies, the kernel resumes
-// the program.
+// look. If the command dies, the kernel kills the observer; if the observer dies, the kernel
+// resumes the program.
 #ifndef CS_SESSION_LOOKS_H
 #define CS_SESSION_LOOKS_H
 
@@ -22,21 +22,21 @@ struct cs_looks_ask {
 struct cs_looks {
   bool wanted;  // set by the caller, as are the next two
   struct cs_looks_ask ask;
-  void (*run)(int to, pid_t pid, const struct cs_looks_ask *ask);  // what the looker does
+  void (*run)(int to, pid_t pid, const struct cs_looks_ask *ask);  // what the observer does
   bool started;
-  pid_t looker;    // 0: none
+  pid_t observer;  // 0: none
   int from;        // its pipe
   uint8_t *bytes;  // that were read, but not taken in yet
   size_t used, capacity;
 };
 
-// Starts the looker for a process that is being recorded. Failures of cs_looks_run are recorded.
+// Starts the observer for a process that is being recorded. Failures of cs_looks_run are recorded.
 void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
                     struct cs_recfile *file);
-// Takes in what the looker has written. `began_ns`: the recording's start (CLOCK_MONOTONIC).
+// Takes in what the observer has written. `began_ns`: the recording's start (CLOCK_MONOTONIC).
 void cs_looks_take(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,
                    struct cs_recfile *file);
-// Ends the looker, also in the middle of a look, and takes in the rest.
+// Ends the observer, also in the middle of a look, and takes in the rest.
 void cs_looks_end(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,
                   struct cs_recfile *file);
 void cs_looks_close(struct cs_looks *looks);
@@ -45,9 +45,9 @@ void cs_looks_close(struct cs_looks *looks);
 // Reads its state about twice a second, without stopping the process, until that ends.
 void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored);
 
-// ---- looker.c: what the looker of mode async does ----
-// A source line of a frame that the looker has announced; between the looker and the command only.
-// The file's name follows.
+// ---- observer.c: what the observer of mode async does ----
+// A source line of a frame that the observer has announced; between the observer and the command
+// only. The file's name follows.
 #define CS_LOOKS_PLACE 0x7F00u
 struct cs_looks_place {
   uint64_t frame;  // as the recording has it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The looker of the thread pool: reads the pool's objects in the process's memory, which runs on.
+// The observer of the thread pool: reads the pool's objects in the process's memory, which runs on.
 // Invariants: a read counts only if no thread held the lock on the runtime's threads before and
 // after it, as one that suspends them for a collection does, and if each object is of its class;
 // the pool is called starved by the rule of docs/thread-pool.md only, of two reads at least half a
@@ -20,7 +20,7 @@
 enum { CPU_SHARE = 100 };
 #define WORKER_NAME ".NET TP Worker"
 
-struct pool_looker {
+struct pool_observer {
   pid_t pid;
   struct cs_remote *remote;
   struct cs_heap_modules *modules;
@@ -39,7 +39,7 @@ static void sleep_for(uint64_t ns) {
 }
 
 // False: not yet, as while the runtime starts, or not at all.
-static bool open_pool(struct pool_looker *l) {
+static bool open_pool(struct pool_observer *l) {
   struct cs_error err;
   l->remote = cs_remote_open(l->pid, &err);
   if (l->remote == NULL) return false;
@@ -51,7 +51,7 @@ static bool open_pool(struct pool_looker *l) {
   return false;
 }
 
-static bool read_pool(struct pool_looker *l, struct cs_pool *pool) {
+static bool read_pool(struct pool_observer *l, struct cs_pool *pool) {
   struct cs_remote_holder holder;
   cs_remote_invalidate(l->remote);
   cs_outside_pool_read(l->remote, l->heap, pool);
@@ -61,7 +61,7 @@ static bool read_pool(struct pool_looker *l, struct cs_pool *pool) {
 }
 
 // By the kernel's states of the workers, as in `clrsnap top`.
-static bool are_blocked(const struct pool_looker *l, uint64_t now_ns) {
+static bool are_blocked(const struct pool_observer *l, uint64_t now_ns) {
   struct cs_top_proc proc = {0};
   uint32_t waiting = 0, running = 0;
   if (!cs_top_proc_read(&proc, l->pid, now_ns)) return false;
@@ -85,7 +85,7 @@ static void count(struct cs_wire_pool *totals, const struct cs_pool *pool, uint6
   totals->most_queued_ns = now_ns;
 }
 
-static void look(struct pool_looker *l) {
+static void look(struct pool_observer *l) {
   struct cs_pool now;
   l->starved.time_ns = 0;
   uint64_t begin_ns = cs_clock_now_ns();
@@ -109,7 +109,7 @@ static void look(struct pool_looker *l) {
 }
 
 // Returns false if the command is gone.
-static bool send(int to, const struct pool_looker *l) {
+static bool send(int to, const struct pool_observer *l) {
   struct {
     struct cs_wire_record pool_head;
     struct cs_wire_pool pool;
@@ -126,7 +126,7 @@ static bool send(int to, const struct pool_looker *l) {
 
 // Short recordings end before the process is opened, which costs most.
 void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored) {
-  struct pool_looker l = {.pid = pid};
+  struct pool_observer l = {.pid = pid};
   uint64_t pause_ns = CS_POOL_LATE_NS;
   (void)ignored;
   for (;;) {

@@ -49,8 +49,8 @@ bool cs_view_timeline(const struct cs_view *view);     // a format shows samples
 // The path of the output that is the recording itself; NULL: none.
 const char *cs_view_recording(const struct cs_view *view);
 
-// Opens all files except the recording, the sources of symbols and the push, so that a failure shows
-// before the program starts.
+// Opens all files except the recording, the sources of symbols and the push, so that a failure
+// shows before the program starts.
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
 // Chooses among the recording's modes. False: it has none of those that were asked for.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);

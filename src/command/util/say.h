@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages for people: lines on standard error that begin with the command's name, which tells them
-// apart from the program's own. Any thread. Signal-safe: no.
+// Messages for people: lines on standard error that begin with the command's name, which
+// distinguishes them from the program's own. Any thread. Signal-safe: no.
 #ifndef CS_UTIL_SAY_H
 #define CS_UTIL_SAY_H
 

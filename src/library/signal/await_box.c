@@ -3,14 +3,14 @@
 // yes; memory reads and nothing else, bounded.
 //
 // Invariants. (1) Objects do not move while this runs: `stops` was even before the first read of an
-// object, and is unchanged after the last one. The suspension callbacks count it up when all
-// threads stand still, before anything moves, and again before they go on; a chain read across a
-// stop is thrown away. (2) The box is a value of its own frame, and the only one with the class of
-// the frame's method. The method needs `this` after the call that the frame is at, so it is in a
-// callee-saved register that the method has saved, or in a slot of its own; what the method has
-// saved belongs to its caller, and may be stale. The same goes for a Task whose delegate runs, but
-// any Task will do there. (3) Values that might be no objects are read guarded; so is everything on
-// a thread in preemptive mode, which a collection does not wait for.
+// object, and is unchanged after the last one. The suspension callbacks increment it when all
+// threads are stopped, before anything moves, and again before they run on; a chain that was read
+// across a stop is discarded. (2) The box is a value of its own frame, and the only one with the
+// class of the frame's method. The method needs `this` after the call that the frame is at, so it
+// is in a callee-saved register that the method has saved, or in a slot of its own; what the method
+// has saved belongs to its caller, and may be stale. The same goes for a Task whose delegate runs,
+// but any Task will do there. (3) Values that might be no objects are read guarded; so is
+// everything on a thread in preemptive mode, which a collection does not wait for.
 #include "signal/await_box.h"
 
 #include <sys/syscall.h>
@@ -45,7 +45,7 @@ CS_ISLAND static struct cs_await_site *find_site(struct cs_awaits *awaits, uint6
 
 // Finds the frame of the box nearest to the leaf: the frames below that are not its callers. The
 // same for a Task's delegate, if an idle thread runs it, or another Task has completed; otherwise
-// the thread that waits for the Task runs it on the spot.
+// the thread that waits for the Task runs it inline.
 CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
                                                       const uint64_t *frames, uint32_t count,
                                                       uint32_t *at) {

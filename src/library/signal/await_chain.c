@@ -2,7 +2,7 @@
 // From a box to the boxes that await it. Signal-safe: yes; memory reads and nothing else, bounded.
 //
 // Invariants. (1) Each object is a member of a verified one, at an offset that the profiling API
-// has told; the caller verifies the first. (2) A method that awaits is suspended until what it
+// has reported; the caller verifies the first. (2) A method that awaits is suspended until what it
 // awaits has completed. So the whole chain is suspended while the sampled thread runs, or sleeps
 // in, its first method. (3) A Task's continuation is set once, and removed for good when the Task
 // completes. A source is reset and used again, perhaps by another chain, but only after its awaiter
@@ -127,7 +127,7 @@ CS_ISLAND static enum cs_await_state pass_list(const struct cs_awaits *awaits,
   return CS_AWAITS_COMPLETE;
 }
 
-// Goes on from an object of this type to the next one.
+// Continues from an object of this type to the next one.
 CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
                                           const struct cs_await_reader *r, uint64_t type,
                                           uint32_t slot, struct way *way,
@@ -153,7 +153,7 @@ CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
   return CS_AWAITS_COMPLETE;
 }
 
-// Writes down the object's class, if it is a method's, and goes on to the next object.
+// Records the object's class, if it is a method's, and continues with the next object.
 CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
                                           const struct cs_await_reader *r, struct way *way,
                                           struct cs_await_chain *chain) {

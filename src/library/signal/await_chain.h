@@ -13,7 +13,7 @@ struct cs_await_reader {
 
 // Returns the class's entry in struct cs_awaits.types; 0: not known.
 CS_ISLAND uint64_t cs_await_type(const struct cs_awaits *awaits, uint64_t class, uint32_t *slot);
-// Writes down the object's chain, beginning with the object. `runs`: it is a Task whose delegate
+// Records the object's chain, beginning with the object. `runs`: it is a Task whose delegate
 // runs.
 CS_ISLAND enum cs_await_state cs_await_follow(const struct cs_awaits *awaits,
                                               const struct cs_await_reader *r, uint64_t object,

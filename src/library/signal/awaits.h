@@ -6,7 +6,7 @@
 // Signal-safe: everything marked CS_ISLAND. The agent's thread alone fills the tables, while
 // handlers read them.
 //
-// There are two tables, with what the profiling API has told the agent and nothing else:
+// There are two tables, which have only what the profiling API has reported to the agent:
 //
 //   sites   return addresses in a box's MoveNext, which identify its frame, with the box's class;
 //           or in a method into which a MoveNext was inlined, for any class; or in the method that
@@ -43,7 +43,7 @@ enum cs_await_state {
   CS_AWAITS_CUT,        // more than CS_AWAITS_MOST
   CS_AWAITS_UNKNOWN,    // the last word is a class that is not in the table, nor derived from Task
   CS_AWAITS_STOPPED,    // the runtime stood still, or did meanwhile: objects may have moved
-  CS_AWAITS_AMBIGUOUS,  // the box could not be told from other values in its frame
+  CS_AWAITS_AMBIGUOUS,  // the box could not be distinguished from other values in its frame
 };
 
 struct cs_await_site {

@@ -25,8 +25,8 @@ CS_ISLAND static bool is_from_us(const siginfo_t *info) {
   return info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid);
 }
 
-// What the thread is asked for. From then on the agent may ask again, and write another `hold`, so
-// that is copied before.
+// Takes what the thread is asked for. From then on the agent may ask again, and write another
+// `hold`, so `hold` is copied first.
 CS_ISLAND static uint32_t take_word(struct cs_thread *thread, struct cs_hold *hold) {
   uint32_t asked;
   do {

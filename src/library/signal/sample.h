@@ -95,7 +95,7 @@ struct cs_sample_ring {
   // Counters. signals + asleep + events = samples + lost, once no handler is running.
   uint64_t signals;  // handled for a thread that is being sampled
   uint64_t asleep;   // threads that were walked while they slept, without a signal
-  uint64_t events;   // of the runtime, that threads were walked for by themselves
+  uint64_t events;   // of the runtime, for which threads walked themselves
   uint64_t samples;  // READY records ever written
   uint64_t lost;     // no room in the ring
   uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode

@@ -2,7 +2,7 @@
 // signal: what runs in the handler, and the memory that it shares with other threads.
 // Signal-safe: everything marked CS_ISLAND; the rest of the room's headers is plain data.
 //
-// One real-time signal serves two purposes, which its value tells apart:
+// One real-time signal serves two purposes, which its value distinguishes:
 //
 //   purpose     sent by                             value
 //   request     rt_tgsigqueueinfo                   CS_SIGVAL_REQUEST | slot | sequence

@@ -29,7 +29,7 @@ struct cs_cooldown {
   uint64_t events_until;  // the same for events, which have an account of their own
   uint64_t owed;          // CS_CAUSE_LOOK: the weight of samples not taken, which the next one adds
   uint64_t cost_ns;       // what the last sample has cost
-  uint32_t put_off;       // signals that came before their time since the last sample
+  uint32_t put_off;       // signals that came during the cooldown since the last sample
   uint32_t ever;          // signals that were put off; never reset
 };
 

@@ -4,9 +4,9 @@
 // one stop of the runtime. Any native thread, one at a time; not for handlers, nor from a callback
 // of the runtime.
 //
-// Invariant: a thread without the larger stack is sent a signal of ours only while the runtime
-// stands still, when no thread is in the middle of a null reference (docs/signal-safety.md, "After
-// an attach"). A signal is taken before the next instruction in user mode, so an answer that comes
+// Invariant: a thread without the larger stack is sent a signal of ours only while the runtime is
+// suspended, when no thread is in the middle of a null reference (docs/signal-safety.md, "After an
+// attach"). A signal is taken before the next instruction in user mode, so an answer that comes
 // after the stop, of a thread that had no processor, still belongs to the stop. All waits are
 // bounded. Threads that sleep in foreign code are not asked: they could notice (EINTR).
 #include "threads/equip.h"
@@ -35,12 +35,12 @@ enum {
   SUSPEND_TRIES = 200,  // the runtime may be suspended already
   SUSPEND_NAP_US = 1000,
   STOP_NS = 50000000,  // after that no further thread is asked
-  AT_ONCE = 32,        // threads that are asked together
-  LOOKS = 10,          // at a thread that is awake, before the stop
+  AT_ONCE = 32,        // threads that are asked at the same time
+  LOOKS = 10,          // number of looks at a thread that is awake, before the stop
   LOOK_US = 2000,
-  STOPPED_MS = 10,  // for an answer, while the runtime stands still
-  LATE_MS = 200,    // and after that
-  NAPS = 50,        // for threads to take the runtime's signal; later ones are not waited for
+  STOPPED_MS = 10,  // the wait for an answer while the runtime is suspended
+  LATE_MS = 200,    // the same after that
+  NAPS = 50,        // waits for threads to take the runtime's signal; later ones are not waited for
   NAP_US = 100,
   SHALLOW = 16,  // frames from the system call to the code that has made it
 };
@@ -67,20 +67,22 @@ static bool has_prefix(const char *name, const char *const *prefixes, size_t cou
   return false;
 }
 
-// The C library's part of a system call; the vdso's.
+// Returns whether the image has the C library's part of a system call, or is the vdso.
 static bool is_libc(const char *name) {
   static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-", "[vdso]"};
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-// Code that goes on waiting after an interruption, for the rest of its time.
+// Returns whether the image's code continues to wait after an interruption, for the rest of its
+// time.
 static bool is_runtime(const char *name) {
   static const char *const names[] = {"libcoreclr.so", "libclrgc"};
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-// So does this, but it begins a wait with a time-out anew (Socket.Receive). So only waits for
-// events are left, which have none (the threads of sockets and of signals).
+// Returns whether the image's code does the same, but begins a wait with a time-out anew
+// (Socket.Receive). So only waits for events, which have no time-out, may be interrupted (the
+// threads of sockets and of signals).
 static bool is_events(const char *name) {
   static const char *const names[] = {"libSystem."};
   return has_prefix(name, names, CS_COUNT(names));
@@ -90,7 +92,7 @@ static bool goes_on_waiting(const struct cs_world *world, const struct cs_image 
   const char *name = cs_file_of(image->path);
   if (is_runtime(name)) return true;
   if (is_events(name)) return cs_call_is_for_events(call);
-  // In a program that is a single file both are in one image.
+  // In a single-file program both are in one image.
   return cs_image_is_runtime(world, image) && (call == SYS_futex || cs_call_is_for_events(call));
 }
 
@@ -129,7 +131,7 @@ static enum place place_of(struct cs_request *request, struct wanting *w) {
   return place;
 }
 
-// Has it been waiting in the runtime since the last look?
+// Returns whether it has been waiting in the runtime since the last look.
 static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
   uint64_t runs;
   return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
@@ -149,7 +151,8 @@ static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
   cs_store_release(&thread->stack.hi, stack.hi);
 }
 
-// Can it be sent a signal while the runtime stands still, without foreign code noticing?
+// Returns whether it can be sent a signal while the runtime is suspended, without foreign code
+// noticing.
 static bool may_ask(struct cs_request *request, struct wanting *w,
                     const struct cs_stack_maps *maps) {
   struct cs_sleeper spare, *sleeper = cs_sleeper_open(w->thread, &spare);
@@ -341,7 +344,7 @@ static uint32_t choose(struct list *list, struct cs_request *request) {
 
 // When this returns, the threads of all batches but the last have answered, or had their time; of
 // the last batch, those that were awake. A sleeping thread takes the signal when it wakes, before
-// anything else, and the runtime need not stand still for that.
+// anything else, and the runtime need not be suspended for that.
 static void ask_all(const struct list *list, uint32_t count, struct batch *batch) {
   uint64_t until = cs_clock_now_ns() + STOP_NS;
   for (uint32_t at = 0; at < count && cs_clock_now_ns() < until; at += batch->posted) {

@@ -90,21 +90,21 @@ pass "shares: $looks looks"
 
 # The command has children for moments while it attaches, and then two: the first looks at the operations, the other one at
 # the thread pool.
-find_looker() {
+find_observer() {
   for _ in $(seq 900); do [ "$(pgrep -c -P $command)" = 2 ] && break; sleep 0.1; done
-  looker=$(pgrep -o -P $command) || { cat err; fail "nothing looks"; }
+  observer=$(pgrep -o -P $command) || { cat err; fail "nothing looks"; }
 }
 
 # The command is killed at any moment of a look.
 for _ in 1 2 3 4; do
   "$CLRSNAP" record --mode wall --async -F 20 -o killed.clrsnap "$pid" > /dev/null 2> err &
   command=$!
-  find_looker
+  find_observer
   sleep "0.$((RANDOM % 9 + 1))"
   kill -9 $command
   wait $command 2> /dev/null
-  for _ in $(seq 900); do [ -e "/proc/$looker" ] || break; sleep 0.1; done
-  [ ! -e "/proc/$looker" ] || fail "the process that looks outlives the command"
+  for _ in $(seq 900); do [ -e "/proc/$observer" ] || break; sleep 0.1; done
+  [ ! -e "/proc/$observer" ] || fail "the observing process outlives the command"
   stands "the command was killed"
 done
 pass "the command was killed"
@@ -112,14 +112,14 @@ pass "the command was killed"
 # The process that looks is killed: the recording goes on, and says so.
 "$CLRSNAP" record --mode wall --async -F 20 -o without.clrsnap "$pid" > /dev/null 2> err &
 command=$!
-find_looker
-kill -9 "$looker"
-for _ in $(seq 900); do [ -e "/proc/$looker" ] || break; sleep 0.1; done
+find_observer
+kill -9 "$observer"
+for _ in $(seq 900); do [ -e "/proc/$observer" ] || break; sleep 0.1; done
 kill -INT $command
 wait $command || { cat err; fail "the recording has failed without its looks"; }
-grep -q "the process that looks was killed; it was given up" err || { cat err; fail "not said"; }
-stands "the process that looks was killed"
-pass "the process that looks was killed"
+grep -q "the observing process was killed; it was given up" err || { cat err; fail "not said"; }
+stands "the observing process was killed"
+pass "the observing process was killed"
 
 exec 3>&-
 wait $launcher || { cat app.err; fail "the program ended with $?"; }

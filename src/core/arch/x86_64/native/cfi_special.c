@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What x86-64 code has in .eh_frame beside plain rows: the kernel's signal frame, longjmp and
+// What x86-64 code has in .eh_frame besides plain rows: the kernel's signal frame, longjmp and
 // setcontext, the PLT, [rsp + off + reg * 8] + n; and which functions describe themselves wrongly.
 // Not for handlers.
 #include "native/cfi_special.h"

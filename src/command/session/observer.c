@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The looker: one look in each period of time, at a random moment of it, and what was seen as
+// The observer: one look in each period of time, at a random moment of it, and what was seen as
 // records. Invariants: the periods have no gaps, so that a look stands for its period, and one that
 // failed is made up for by the next; a period is long enough that stops take one hundredth of the
-// time, and the looker a twentieth of a processor's; nothing is written, and nothing waited for,
-// while the process stands still. One thread. Signal-safe: no.
+// time, and the observer a twentieth of a processor's; nothing is written, and nothing waited for,
+// while the process is stopped. One thread. Signal-safe: no.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ enum {
 static const double stop_limit_s = 0.25;
 #define STOP_PATIENCE_NS 100000000ull
 
-struct looker {
+struct observer {
   int to;
   pid_t pid;
   struct cs_looks_ask ask;
@@ -56,7 +56,7 @@ struct looker {
 
 // ---- Records ----
 
-static void put(struct looker *l, const void *data, size_t size) {
+static void put(struct observer *l, const void *data, size_t size) {
   if (l->capacity - l->used < size) {
     l->capacity = 2 * l->capacity + size;
     l->bytes = realloc(l->bytes, l->capacity);
@@ -66,19 +66,19 @@ static void put(struct looker *l, const void *data, size_t size) {
   l->used += size;
 }
 
-static void put_text(struct looker *l, const char *text) {
+static void put_text(struct observer *l, const char *text) {
   size_t all = strlen(text);
   uint16_t len = (uint16_t)(all < MOST_NAME ? all : MOST_NAME);
   put(l, &len, sizeof len);
   put(l, text, len);
 }
 
-static void begin(struct looker *l, uint16_t kind, uint16_t flags) {
+static void begin(struct observer *l, uint16_t kind, uint16_t flags) {
   l->record = l->used;
   put(l, &(struct cs_wire_record){0, kind, flags}, sizeof(struct cs_wire_record));
 }
 
-static void end(struct looker *l) {
+static void end(struct observer *l) {
   static const uint8_t zeros[8];
   put(l, zeros, (8 - l->used % 8) % 8);
   uint32_t size = (uint32_t)(l->used - l->record);
@@ -86,7 +86,7 @@ static void end(struct looker *l) {
 }
 
 // Returns false if the command is gone.
-static bool send_all(struct looker *l) {
+static bool send_all(struct observer *l) {
   size_t at = 0;
   while (at < l->used) {
     ssize_t sent = write(l->to, l->bytes + at, l->used - at);
@@ -97,7 +97,7 @@ static bool send_all(struct looker *l) {
   return true;
 }
 
-static void put_totals(struct looker *l) {
+static void put_totals(struct observer *l) {
   begin(l, CS_WIRE_LOOKS, 0);
   put(l, &l->totals, sizeof l->totals);
   put_text(l, l->why);
@@ -118,7 +118,7 @@ static size_t method_at(const char *name) {
   return at;
 }
 
-static void put_function(struct looker *l, uint32_t id, const struct cs_async_step *step,
+static void put_function(struct observer *l, uint32_t id, const struct cs_async_step *step,
                          const char *name) {
   bool is_method = step->module[0] != '\0';
   begin(l, CS_WIRE_FUNCTION, 0);
@@ -135,7 +135,7 @@ static void put_function(struct looker *l, uint32_t id, const struct cs_async_st
   end(l);
 }
 
-static void put_place(struct looker *l, uint64_t frame, const struct cs_async_step *step) {
+static void put_place(struct observer *l, uint64_t frame, const struct cs_async_step *step) {
   bool exact = true;
   struct cs_looks_place place = {cs_key_of(frame, exact, true), step->line,
                                  (uint32_t)strlen(step->file)};
@@ -146,7 +146,7 @@ static void put_place(struct looker *l, uint64_t frame, const struct cs_async_st
 }
 
 // The id of a step's function, which is announced when it is new.
-static uint32_t function_of(struct looker *l, const struct cs_async_step *step) {
+static uint32_t function_of(struct observer *l, const struct cs_async_step *step) {
   char name[MOST_NAME], key[2 * MOST_NAME];
   bool noted = step->note[0] != '\0';
   (void)snprintf(name, sizeof name, "%.4000s%s%.200s%s", step->name, noted ? " (" : "", step->note,
@@ -159,8 +159,8 @@ static uint32_t function_of(struct looker *l, const struct cs_async_step *step) 
   return id;
 }
 
-// A line is told apart as an instruction's offset, since there are no instructions.
-static uint64_t frame_of(struct looker *l, const struct cs_async_step *step) {
+// A line is identified as if it were an instruction's offset, since there are no instructions.
+static uint64_t frame_of(struct observer *l, const struct cs_async_step *step) {
   uint32_t id = function_of(l, step);
   if (step->file[0] == '\0') return cs_wire_managed_frame(id, 0, false);
   uint64_t frame = cs_wire_managed_frame(id, step->line, true);
@@ -174,8 +174,8 @@ static uint64_t frame_of(struct looker *l, const struct cs_async_step *step) {
 
 // ---- Samples ----
 
-// The label as the recording has it: its endpoint is announced under an id of the looker's.
-static struct cs_label label_of(const struct looker *l, const struct cs_async *async,
+// The label as the recording has it: its endpoint is announced under an id of the observer's.
+static struct cs_label label_of(const struct observer *l, const struct cs_async *async,
                                 uint32_t index) {
   struct cs_label label = async->labels.items[index];
   uint32_t id = 0;
@@ -184,7 +184,7 @@ static struct cs_label label_of(const struct looker *l, const struct cs_async *a
   return label;
 }
 
-static void put_routes(struct looker *l, const struct cs_async_labels *labels) {
+static void put_routes(struct observer *l, const struct cs_async_labels *labels) {
   for (size_t i = 0; i < labels->route_count; i++) {
     const struct cs_async_step step = {.name = labels->routes[i].name, .module = "", .note = ""};
     uint32_t id = function_of(l, &step);
@@ -194,13 +194,13 @@ static void put_routes(struct looker *l, const struct cs_async_labels *labels) {
 }
 
 // Operations of many labels have few steps.
-static uint64_t frame_at(struct looker *l, const struct cs_async_tree *tree, uint32_t node) {
+static uint64_t frame_at(struct observer *l, const struct cs_async_tree *tree, uint32_t node) {
   uint32_t step = tree->nodes[node].step;
   if (l->step_frames[step] == 0) l->step_frames[step] = frame_of(l, &tree->steps[step]);
   return l->step_frames[step];
 }
 
-static void put_sample(struct looker *l, const struct cs_async *async,
+static void put_sample(struct observer *l, const struct cs_async *async,
                        const struct cs_async_end *at, uint64_t at_ns, uint64_t covered_ns) {
   const struct cs_async_tree *tree = &async->tree;
   struct cs_wire_sample sample = {.time_ns = at_ns,
@@ -221,7 +221,7 @@ static void put_sample(struct looker *l, const struct cs_async *async,
   end(l);
 }
 
-static void put_look(struct looker *l, const struct cs_async *async, uint64_t at_ns,
+static void put_look(struct observer *l, const struct cs_async *async, uint64_t at_ns,
                      uint64_t covered_ns) {
   put_routes(l, &async->labels);
   l->step_frames = cs_allocate((async->tree.step_count + 1) * sizeof *l->step_frames);
@@ -253,7 +253,7 @@ static uint64_t random_below(uint64_t limit) {
 }
 
 // Whether the look can be used. *stopped_ns: for how long the process stood still.
-static bool look(struct looker *l, struct cs_remote *remote, uint64_t covered_ns,
+static bool look(struct observer *l, struct cs_remote *remote, uint64_t covered_ns,
                  uint64_t *stopped_ns) {
   const struct cs_async_options options = {
       .limit_s = stop_limit_s, .tries = TRIES, .contexts = l->ask.labels};
@@ -278,7 +278,7 @@ static bool look(struct looker *l, struct cs_remote *remote, uint64_t covered_ns
 }
 
 // `elapsed_ns`: all periods so far.
-static uint64_t next_period(const struct looker *l, uint64_t stopped_ns, uint64_t cpu_ns,
+static uint64_t next_period(const struct observer *l, uint64_t stopped_ns, uint64_t cpu_ns,
                             uint64_t elapsed_ns) {
   uint64_t period = stopped_ns * STOPS_SHARE, due_ns = l->totals.stopped_ns * STOPS_SHARE;
   if (due_ns > elapsed_ns + period) period = due_ns - elapsed_ns;
@@ -287,7 +287,7 @@ static uint64_t next_period(const struct looker *l, uint64_t stopped_ns, uint64_
   return period < MOST_PERIOD_NS ? period : MOST_PERIOD_NS;
 }
 
-static void look_on(struct looker *l, struct cs_remote *remote) {
+static void look_on(struct observer *l, struct cs_remote *remote) {
   uint64_t first_ns = cs_clock_now_ns(), begin_ns = first_ns, period = FIRST_PERIOD_NS, owed = 0;
   uint64_t stopped;
   unsigned failures = 0;
@@ -309,7 +309,7 @@ static void look_on(struct looker *l, struct cs_remote *remote) {
 }
 
 void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask) {
-  struct looker *l = calloc(1, sizeof *l);
+  struct observer *l = calloc(1, sizeof *l);
   struct cs_error err = {""};
   if (l == NULL) return;
   l->to = to;
