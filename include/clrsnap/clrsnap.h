@@ -94,11 +94,12 @@ struct clrsnap_opts {
 //          holds a reference to it until clrsnap_stop.
 //   opts   the options, or NULL for the defaults.
 //
-// Threads that exist already, after an attach, need a larger signal stack before they can be sent a
-// signal (docs/signal-safety.md, "After an attach"). Soon after this call a thread of the library
-// stops the runtime for that, once, for a few milliseconds at most. Until then a walk of such a
-// thread while it runs waits for up to answer_timeout_ms; for a caller that runs managed code it
-// returns CORPROF_E_STACKSNAPSHOT_UNSAFE.
+// Threads that exist already, after an attach, need a larger signal stack before they can be sent
+// the library's signal (docs/signal-safety.md, "After an attach"). A thread of the library gives it
+// to them soon after this call, while the runtime runs on. If other code has replaced the runtime's
+// handler of SIGSEGV, that takes a stop of the runtime, of a few milliseconds at most. Until then a
+// walk of such a thread while it runs waits for up to answer_timeout_ms; for a caller that runs
+// managed code it returns CORPROF_E_STACKSNAPSHOT_UNSAFE.
 //
 // Returns:
 //   S_OK                                          started
@@ -160,8 +161,9 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //                 callback; docs/contexts.md lists which of its registers are defined.
 //                 Contract: C4.
 //   client_data   passed to the callback as it is. Contract: C3.
-//   context       a seed (a CONTEXT of the architecture), or NULL. A seed is not needed: walks without one are
-//                 complete. It is used only while the target is in cooperative mode. Contract: C13.
+//   context       a seed (a CONTEXT of the architecture), or NULL. A seed is not needed: walks
+//                 without one are complete. It is used only while the target is in cooperative
+//                 mode. Contract: C13.
 //   context_size  the seed's size in bytes, at least 1,232 (on arm64 912).
 //
 // A managed thread may call this function for another one without a deadlock, but not with
@@ -190,8 +192,8 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
 
 // ---- In the profiler's own signal handler ------------------------------------------------------
 
-// A snapshot of the calling thread as the signal has interrupted it, at any instruction: the thread
-// may hold any lock, and may be inside malloc, the JIT or the collector. Contract: C12.
+// Takes a snapshot of the calling thread as the signal has interrupted it, at any instruction: the
+// thread may hold any lock, and may be inside malloc, the JIT or the collector. Contract: C12.
 //
 //   ucontext      the third argument of the handler (SA_SIGINFO). The walk starts there.
 //   context       a seed to start at instead, as for clrsnap_snapshot.
@@ -200,7 +202,7 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
 // Async-signal-safe, errno included, as far as the callback is: it takes no lock, allocates
 // nothing, waits for nothing, and never calls the CLR. It needs 12 KiB of the handler's stack. It
 // may be called once clrsnap_ready has returned S_OK. A thread whose stack is being unwound by an
-// exception is walked as if another thread had asked.
+// exception is walked as clrsnap_snapshot walks another thread.
 //
 // A library that was loaded since clrsnap_ready or clrsnap_thread_assigned was last called is
 // unknown to this function, and a walk ends there. A program that starts no threads calls
@@ -214,9 +216,9 @@ CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
                                                  ULONG32 info_flags, void *client_data,
                                                  BYTE context[], ULONG32 context_size);
 
-// clrsnap_snapshot and clrsnap_walk of the calling thread detect when they are called in a signal
-// handler, by the signal frame between them and the newest managed frame. They are then just as
-// safe, and their walk continues through the kernel's signal frame.
+// For the calling thread, clrsnap_snapshot and clrsnap_walk detect whether they are called in a
+// signal handler, by the signal frame between them and the newest managed frame. They are then just
+// as safe, and the walk continues through the kernel's signal frame.
 
 // ---- The physical walk -------------------------------------------------------------------------
 
@@ -236,8 +238,8 @@ enum clrsnap_frame_flag {
 
 struct clrsnap_frame {
   UINT_PTR ip, sp;
-  UINT_PTR method_start;  // of a managed frame: where the method's code starts; else 0
-  FunctionID function;    // of a managed frame: the method; else 0
+  UINT_PTR method_start;  // in a managed frame, where the method's code starts; else 0
+  FunctionID function;    // in a managed frame, the method; else 0
   uint32_t kind;          // enum clrsnap_frame_kind
   uint32_t flags;         // enum clrsnap_frame_flag, combined
 };
@@ -284,8 +286,8 @@ CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callba
                                  const struct clrsnap_walk_opts *opts,
                                  struct clrsnap_walk_result *result);
 
-// clrsnap_walk of the calling thread in a signal handler, from where it was interrupted. The rules
-// are those of clrsnap_snapshot_from_signal. Native threads may be walked, too.
+// Walks the calling thread in a signal handler, from where it was interrupted, as clrsnap_walk does.
+// The rules are those of clrsnap_snapshot_from_signal. Native threads may be walked, too.
 CLRSNAP_API HRESULT clrsnap_walk_from_signal(const void *ucontext, clrsnap_frame_callback *callback,
                                              void *data, struct clrsnap_walk_result *result);
 
@@ -329,7 +331,7 @@ struct clrsnap_hold;
 // passed since this call, whichever comes first. Contract: C14.
 //
 //   thread  the managed thread to hold.
-//   out     receives the hold, which the same thread gives to clrsnap_release.
+//   out     receives the hold, which the same thread passes to clrsnap_release.
 //
 // Only a thread that never runs managed code may hold another (contract: C17). A held thread may
 // own any lock, malloc's included, so the holder must not allocate, log or call the CLR until it
@@ -345,7 +347,8 @@ CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out);
 //
 //   hold     from clrsnap_hold.
 //   context  receives a CONTEXT of the architecture: AMD64_CONTEXT or ARM64_CONTEXT.
-//   size     its size in bytes: at least 1,232 (on arm64 912) and a multiple of 16, else E_INVALIDARG.
+//   size     its size in bytes: at least 1,232 (on arm64 912) and a multiple of 16, else
+//            E_INVALIDARG.
 //
 // Async-signal-safe; takes no lock.
 CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE context[],
