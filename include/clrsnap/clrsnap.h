@@ -286,7 +286,7 @@ CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callba
                                  const struct clrsnap_walk_opts *opts,
                                  struct clrsnap_walk_result *result);
 
-// Walks the calling thread in a signal handler, from where it was interrupted, as clrsnap_walk does.
+// Walks the calling thread in a signal handler, from where it was interrupted, like clrsnap_walk.
 // The rules are those of clrsnap_snapshot_from_signal. Native threads may be walked, too.
 CLRSNAP_API HRESULT clrsnap_walk_from_signal(const void *ucontext, clrsnap_frame_callback *callback,
                                              void *data, struct clrsnap_walk_result *result);
