@@ -419,7 +419,9 @@ static bool poll(const struct cs_engine *self, uint64_t now, uint64_t *next_ns,
   (void)next_ns;
   close_all();
   if (cs_sigurg_is_lost())
-    return cs_error_set(why, "the program has begun to use SIGURG, which its samples come with");
+    return cs_error_set(why,
+                        "the program has begun to use SIGURG, which its samples come with, or has "
+                        "changed its handler");
   if (now >= perf.check_ns) {
     perf.check_ns = now + CHECK_MS * MS;
     cs_threads_visit(check, (void *)(uintptr_t)self);

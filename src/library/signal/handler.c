@@ -150,11 +150,27 @@ CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
   return is_from_us(info) && is_registered(thread) ? thread : NULL;
 }
 
+// Has this handler been put onto the alternate stack, which we never ask for? Go does that when it is
+// loaded, to every handler that it finds. Beside a null reference it destroys the frame of the
+// runtime's handler, which may be there while that handler runs elsewhere. So no thread takes another
+// such signal before the agent has noticed it. Not inlined: what it puts on the stack is not under
+// every walk.
+CS_ISLAND static __attribute__((noinline)) bool ignore_if_moved(int signo, const void *ucontext) {
+  struct {
+    uint64_t handler, flags, restorer, mask;
+  } ignored = {.handler = (uint64_t)(uintptr_t)SIG_IGN};
+  uint64_t lo, hi, here = (uint64_t)(uintptr_t)&ignored, sp = cs_ucontext_sp(ucontext);
+  cs_altstack_of(ucontext, &lo, &hi);
+  if (here < lo || here >= hi || (sp >= lo && sp <= hi)) return false;
+  (void)cs_syscall4(SYS_rt_sigaction, signo, (long)here, 0, sizeof ignored.mask);
+  return true;
+}
+
 // The kernel keeps only the first of two pending standard signals. So whatever has sent this one,
 // the thread may have been asked for a sample as well, and its event may have signalled, if due.
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
-  (void)signo;
+  if (CS_UNLIKELY(ignore_if_moved(signo, ucontext))) return;
   struct cs_thread *thread = cs_perf_thread_of(info);
   enum due due = thread != NULL ? YES : IF_IT_IS;
   if (thread == NULL) thread = asked_thread(info);

@@ -177,6 +177,30 @@ static void test_others(void **state) {
   (void)signal(SIGURG, SIG_DFL);
 }
 
+// Go adds SA_ONSTACK to every handler that it finds: the first signal after that is the last one.
+static void test_moved(void **state) {
+  (void)state;
+  static uint8_t bytes[1 << 16];
+  const stack_t alternate = {.ss_sp = bytes, .ss_size = sizeof bytes},
+                none = {.ss_flags = SS_DISABLE};
+  struct cs_error why = {""};
+  struct sigaction now;
+  cs_asks_end();
+  assert_true(cs_sigurg_take(&why));
+  assert_int_equal(sigaltstack(&alternate, NULL), 0);
+  assert_int_equal(raise(SIGURG), 0);
+  assert_false(cs_sigurg_is_lost());
+  assert_int_equal(sigaction(SIGURG, NULL, &now), 0);
+  now.sa_flags |= SA_ONSTACK;
+  assert_int_equal(sigaction(SIGURG, &now, NULL), 0);
+  assert_int_equal(raise(SIGURG), 0);
+  assert_int_equal(sigaction(SIGURG, NULL, &now), 0);
+  assert_true(now.sa_handler == SIG_IGN && (now.sa_flags & SA_SIGINFO) == 0);
+  assert_true(cs_sigurg_is_lost());
+  cs_sigurg_release();
+  assert_int_equal(sigaltstack(&none, NULL), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_one_signal, set_up),
@@ -186,6 +210,7 @@ int main(void) {
       cmocka_unit_test_setup(test_no_room, set_up),
       cmocka_unit_test_setup(test_limit, set_up),
       cmocka_unit_test_setup(test_others, set_up),
+      cmocka_unit_test_setup(test_moved, set_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
