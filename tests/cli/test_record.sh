@@ -50,7 +50,7 @@ grep -qx 'clrsnap: lost 5: 0 in the program, 0 on the way, 5 unreadable, 0 beyon
 # Killed: what the agent had committed is there, and the summary does not claim that this is all.
 run 137 "$CLRSNAP" record -o killed.collapsed --format collapsed -- "$FAKE" killed
 cmp -s killed.collapsed golden.collapsed || fail "killed: not all that was committed"
-grep -q 'the program was killed or stopped, replaced itself by another one (execve), or ended without notice' err || fail "killed: $(cat err)"
+grep -q 'the program was killed by signal 9 (Killed): what was recorded until then is kept' err || fail "killed: $(cat err)"
 grep -q 'runtime was stopped' err && fail "killed: claims to know the suspensions"
 
 run 0 "$CLRSNAP" record -o lost.collapsed --format collapsed -- "$FAKE" lost
@@ -67,11 +67,14 @@ clrsnap: wrote lost.collapsed
 X
 
 run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
-grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time' err || fail "empty"
+grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time; a sample is due every 2 ms of it' err || fail "empty"
+run 1 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 0
+run 0 "$CLRSNAP" record --mode exception -o none.html -- "$FAKE" empty 0
 run 5 "$CLRSNAP" record -o missed.html -- "$FAKE" missed 5
 grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no look came while a thread ran' err ||
   fail "missed: $(cat err)"
 # Without a look nothing is known of suspended operations.
+run 1 "$CLRSNAP" record -d 1ms -o short.html -- "$FAKE" empty 0
 run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
 grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"
 grep -q '</html>' empty.html || fail "empty: no valid page"
@@ -87,8 +90,10 @@ run 1 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 0
 # An agent that was loaded, and ended with its program before it recorded, is no program without a runtime.
 for code in 8 0; do
   run $((code > 0 ? code : 1)) "$CLRSNAP" record -o kept.html -- "$FAKE" early $code
-  grep -qE '^clrsnap: nothing was recorded: the recording ended, or process [0-9]+ did, before it began$' err || fail "early: $(cat err)"
+  grep -qE "^clrsnap: nothing was recorded: process [0-9]+ ended with exit code $code before it began$" err || fail "early: $(cat err)"
 done
+run 137 "$CLRSNAP" record -o kept.html -- sh -c 'kill -9 $$'
+grep -qx 'clrsnap:   it was killed by signal 9 (Killed)' err || fail "killed before it began: $(cat err)"
 run 1 "$CLRSNAP" top --text -- "$FAKE" early 8
 grep -qE '^clrsnap: nothing to show: process [0-9]+ has ended before it began to record$' err || fail "early, top: $(cat err)"
 DOTNET_EnableDiagnostics=0 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7

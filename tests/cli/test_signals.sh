@@ -82,4 +82,11 @@ run 4 "$CLRSNAP" record -d 0.2 -o early.html -- sh -c '"$0" until-stopped
 grep -qx 'after the recording' out || fail "-d ended the program"
 grep -q 'samples in' err || fail "-d: $(cat err)"
 
+# A program that is stopped cannot end its recording, and the summary says that it is stopped.
+run 4 "$CLRSNAP" record -d 1 -o growing.clrsnap -o stopped.html -- sh -c '"$0" until-stopped & agent=$!
+  until [ -e growing.clrsnap ] && [ "$(wc -c <growing.clrsnap)" -gt 1000 ]; do sleep 0.02; done
+  kill -STOP $agent; until [ -e stopped.html ]; do sleep 0.02; done; kill -CONT $agent; wait $agent; exit 4' "$FAKE"
+grep -q '^clrsnap: the program is stopped, by a signal or a debugger: what was recorded until then is kept' err ||
+  fail "stopped: $(cat err)"
+
 done_testing

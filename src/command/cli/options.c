@@ -42,7 +42,7 @@ static bool refuse_modes(const struct cs_option *option, const char *word, size_
   if (len > 0) cs_offer_modes(&spelling);
   if (len > 0 && events) cs_offer_events(&spelling);
   (void)cs_error_set(err, "--%s takes one or more of %s with commas between them, not '%s'",
-                     option->name, cs_mode_names(names), value);
+                     option->name, cs_mode_names(UINT32_MAX, names), value);
   return cs_spelling_suggest(&spelling, "", err);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "naming/naming.h"
@@ -42,6 +43,11 @@ static void explain_labels(const struct cs_record_run *r) {
         "startup hooks (System.StartupHookProvider.IsSupported)?");
 }
 
+// Samples in time are due whatever the program does; of events there may have been none.
+static bool nothing_was_sampled(const struct cs_recording *rec) {
+  return rec->taken == 0 && rec->meta.event == 0 && (rec->meta.modes & ~CS_WIRE_TIMED_MODES) == 0;
+}
+
 // False: something could not be written, which has been said.
 static bool write_result(struct cs_record_run *r) {
   struct cs_error err;
@@ -55,7 +61,8 @@ static bool write_result(struct cs_record_run *r) {
   if (r->options->agent.ask.labels) explain_labels(r);
   if (file != NULL && written) cs_say("wrote %s", file);
   if (file != NULL && !written) cs_say("%s", err.text);
-  r->missing = (file != NULL && !written) || r->options->view.unwritten;
+  r->missing = (file != NULL && !written) || r->options->view.unwritten ||
+               nothing_was_sampled(&s->recording);
   return all && !r->missing;
 }
 
@@ -73,6 +80,12 @@ static void explain_silence(const struct cs_record_run *r) {
   const char *off = switched_off();
   int pid = (int)r->options->agent.pid;
   if (pid == 0) pid = (int)cs_consumer_agent_pid(&r->session.consumer);  // it had loaded the agent
+  char fate[128];
+  bool known = cs_session_how_ended(&r->session, fate, sizeof fate);
+  if (pid != 0 && known && pid == r->session.child) {
+    cs_say("nothing was recorded: process %d %s before it began", pid, fate);
+    return;
+  }
   if (pid != 0) {
     cs_say("nothing was recorded: the recording ended, or process %d did, before it began", pid);
     return;
@@ -81,6 +94,7 @@ static void explain_silence(const struct cs_record_run *r) {
   cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was %s",
          r->options->agent.program[0], file ? r->options->view.outputs[0].path : "nothing",
          file ? "not written" : "pushed");
+  if (known && WIFSIGNALED(r->session.child_status)) cs_say("  it %s", fate);
   if (off != NULL) {
     cs_say("  %s=0 is set: it forbids profilers", off);
     return;

@@ -60,12 +60,12 @@ static void check_losses(struct list *l) {
     cs_print(l->out, "Only samples of the chosen trace or route are shown.\n");
   if (!f->finished && item(l))
     cs_print(l->out, "The recording has no end: its recorder was killed, or still runs.\n");
-  else if (f->replaced && !f->ended && item(l))
-    cs_print(l->out, "The program replaced itself by another one (execve).\n");
   else if (!f->ended && item(l))
-    cs_print(l->out,
-             "The program was killed or stopped, replaced itself by another one, or ended without "
-             "notice.\n");
+    cs_print(l->out, "The program %s.\n",
+             f->fate != NULL && f->fate[0] != '\0'
+                 ? f->fate
+                 : "was killed or stopped, replaced itself by another one, or ended "
+                   "without notice");
   if (lost > 0 && item(l))
     cs_print(l->out, "%" PRIu64 " samples were lost, %.2g %% of all.\n", lost,
              100.0 * (double)lost / (double)(lost + samples));

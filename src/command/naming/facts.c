@@ -74,7 +74,7 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);
   f->held_max_ns = rec->held.max_ns;
   f->ended = rec->ended;
-  f->replaced = rec->replaced;
+  f->fate = rec->fate;
   f->finished = rec->finished;
   f->suspensions = rec->end.runtime_suspensions;
   f->ticks = rec->ticks;

@@ -114,11 +114,14 @@ enum cs_wire_mode cs_mode_by_name(const char *name, size_t len) {
   return (enum cs_wire_mode)0;
 }
 
-const char *cs_mode_names(char text[CS_MODE_NAMES_BYTES]) {
+const char *cs_mode_names(uint32_t which, char text[CS_MODE_NAMES_BYTES]) {
   size_t used = 0;
-  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES && used < CS_MODE_NAMES_BYTES; i++)
+  text[0] = '\0';
+  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES && used < CS_MODE_NAMES_BYTES; i++) {
+    if ((which & CS_WIRE_MODE_BIT(i)) == 0) continue;
     used += (size_t)snprintf(text + used, CS_MODE_NAMES_BYTES - used, "%s%s", used > 0 ? ", " : "",
                              modes[i].token);
+  }
   return text;
 }
 

@@ -26,9 +26,9 @@ const struct cs_mode *cs_mode(enum cs_wire_mode mode);
 const struct cs_mode *cs_mode_of_event(uint32_t event);
 // Returns 0 if no mode has that name.
 enum cs_wire_mode cs_mode_by_name(const char *name, size_t len);
-// All modes' names: "cpu, wall, ...".
+// The names of these CS_WIRE_MODE_BITs: "cpu, wall, ...".
 #define CS_MODE_NAMES_BYTES 80
-const char *cs_mode_names(char text[CS_MODE_NAMES_BYTES]);
+const char *cs_mode_names(uint32_t which, char text[CS_MODE_NAMES_BYTES]);
 const char *cs_unit_name(enum cs_unit unit);  // "nanoseconds", "bytes", "count"
 // Prints an amount for people: "1.25 s", "3.1 MB", "12".
 void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);

@@ -57,6 +57,7 @@ enum cs_file_kind {
   CS_FILE_POOL,          // struct cs_wire_pool
   CS_FILE_POOL_WAITS,    // u32 count, u32 0; count * struct cs_rec_pool_wait
   CS_FILE_STATUS,        // struct cs_wire_status
+  CS_FILE_FATE,          // string
 };
 
 // The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the

@@ -193,6 +193,13 @@ static bool read_symbol_facts(struct cs_recording *rec, struct cs_bytes *c) {
   return true;
 }
 
+static bool read_fate(struct cs_recording *rec, struct cs_bytes *c) {
+  uint32_t fate;
+  if (!take_text(c, rec, &fate)) return false;
+  (void)snprintf(rec->fate, sizeof rec->fate, "%s", cs_recording_get(rec, fate));
+  return true;
+}
+
 static bool read_totals(struct cs_recording *rec, struct cs_bytes *c) {
   if (!cs_take(c, &rec->totals, sizeof rec->totals)) return false;
   rec->finished = true;
@@ -242,6 +249,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_places(r->rec, &c);
     case CS_FILE_LINES:
       return read_line_facts(r->rec, &c);
+    case CS_FILE_FATE:
+      return read_fate(r->rec, &c);
     case CS_FILE_END:
       return read_totals(r->rec, &c);
     default:

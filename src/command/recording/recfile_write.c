@@ -242,7 +242,14 @@ static void write_symbol_facts(struct cs_recfile *f, const struct cs_symbol_fact
   end(f, CS_FILE_IMAGES);
 }
 
+static void write_fate(struct cs_recfile *f, const struct cs_recording *rec) {
+  begin(f);
+  put_plain(f, rec->fate);
+  end(f, CS_FILE_FATE);
+}
+
 static void write_totals(struct cs_recfile *f, const struct cs_recording *rec) {
+  if (!rec->ended && rec->fate[0] != '\0') write_fate(f, rec);
   struct cs_rec_totals totals = rec->totals;
   totals.broken += rec->broken;
   totals.full += rec->full;

@@ -71,8 +71,10 @@ static void obey(struct cs_session *s, int signal_number) {
 
 static void forward(struct cs_session *s, const struct signalfd_siginfo *info) {
   int signal_number = (int)info->ssi_signo;
-  // The kernel has sent a signal from the terminal to the program, too, which is in our group.
-  bool from_terminal = info->ssi_code == SI_KERNEL;
+  // The kernel has sent a signal from the terminal to the program, too, which is in our group; but
+  // that the terminal is gone, to the leader of the session alone.
+  bool from_terminal =
+      info->ssi_code == SI_KERNEL && !(signal_number == SIGHUP && getsid(0) == getpid());
   if (signal_number == SIGINT && from_terminal) s->interrupts++;
   if (!from_terminal && !s->child_ended) (void)kill(s->child, signal_number);
   // A job is stopped as a whole; by SIGSTOP, because SIGTSTP is blocked here.
@@ -193,6 +195,19 @@ static void note_agent(struct cs_session *s, uint64_t now) {
   }
 }
 
+// Why there is no word from the agent, as far as that is known.
+static void note_fate(struct cs_session *s) {
+  char *fate = s->recording.fate;
+  size_t size = sizeof s->recording.fate;
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  if (s->recording.replaced)
+    (void)snprintf(fate, size, "replaced itself by another one (execve)");
+  else if (s->child_ended && agent == s->child)
+    (void)cs_session_how_ended(s, fate, size);
+  else if (!s->child_ended && cs_proc_is_stopped(s->attached != 0 ? s->child : agent))
+    (void)snprintf(fate, size, "is stopped, by a signal or a debugger");
+}
+
 // Makes an agent that is still recording end, and takes its last records.
 static void end_agent(struct cs_session *s) {
   cs_consumer_stop(&s->consumer);
@@ -206,6 +221,7 @@ static void end_agent(struct cs_session *s) {
     take_records(s);
   }
   take_records(s);
+  note_fate(s);
 }
 
 // The process that the agent is in, which need not be the one that was started.
@@ -287,6 +303,17 @@ void cs_session_wait(struct cs_session *s) {
 int cs_session_exit_code(const struct cs_session *s) {
   if (WIFSIGNALED(s->child_status)) return 128 + WTERMSIG(s->child_status);
   return WEXITSTATUS(s->child_status);
+}
+
+bool cs_session_how_ended(const struct cs_session *s, char *out, size_t size) {
+  int status = s->child_status;
+  if (s->attached != 0 || !s->child_ended) return false;
+  if (WIFSIGNALED(status))
+    (void)snprintf(out, size, "was killed by signal %d (%s)", WTERMSIG(status),
+                   strsignal(WTERMSIG(status)));
+  else
+    (void)snprintf(out, size, "ended with exit code %d", WEXITSTATUS(status));
+  return true;
 }
 
 void cs_session_close(struct cs_session *s) {

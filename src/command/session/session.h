@@ -65,6 +65,8 @@ void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data
 void cs_session_wait(struct cs_session *s);
 // The program's exit code; 128 + n if signal n killed it.
 int cs_session_exit_code(const struct cs_session *s);
+// "was killed by signal 9 (Killed)". False: it was not started here, or runs.
+bool cs_session_how_ended(const struct cs_session *s, char *out, size_t size);
 // Also ends an agent that is still recording.
 void cs_session_close(struct cs_session *s);
 

@@ -240,9 +240,10 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
         PREFIX
         "the program %s: what was recorded until then is kept; losses in the program and stops "
         "of the runtime are not known\n",
-        f->replaced ? "replaced itself by another one (execve)"
-                    : "was killed or stopped, replaced itself by another one (execve), or ended "
-                      "without notice");
+        f->fate != NULL && f->fate[0] != '\0'
+            ? f->fate
+            : "was killed or stopped, replaced itself by another one (execve), or "
+              "ended without notice");
   }
 }
 
@@ -399,7 +400,8 @@ static void print_nothing(const struct cs_facts *f, FILE *out) {
   else if (f->ticks.taken == 0 && f->ticks.left_out > 0)
     cs_print(out, "the recorder got no processor\n");
   else
-    cs_print(out, "the program used too little %s time\n", cs_mode_of(f)->token);
+    cs_print(out, "the program used too little %s time; a sample is due every %.3g ms of it\n",
+             cs_mode_of(f)->token, 1e3 / f->hz);
 }
 
 static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {

@@ -109,12 +109,15 @@ bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *e
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err) {
   uint32_t wanted = view->modes != 0 ? view->modes : UINT32_MAX,
            missing = wanted & ~rec->meta.modes;
+  char names[CS_MODE_NAMES_BYTES];
   if (view->modes != 0 && missing != 0)
-    return cs_error_set(err, "the recording has no mode %s",
-                        cs_mode((enum cs_wire_mode)__builtin_ctz(missing))->token);
+    return cs_error_set(err, "the recording has no mode %s; it has: %s",
+                        cs_mode((enum cs_wire_mode)__builtin_ctz(missing))->token,
+                        cs_mode_names(rec->meta.modes, names));
   if (view->event != 0 && view->event != rec->meta.event)
-    return cs_error_set(err, "the recording has no mode %s: it counts %s in mode cpu",
-                        cs_perf_kind(view->event)->name, cs_perf_kind(rec->meta.event)->words);
+    return cs_error_set(err, "the recording has no mode %s: it counts %s in mode cpu; it has: %s",
+                        cs_perf_kind(view->event)->name, cs_perf_kind(rec->meta.event)->words,
+                        cs_mode_names(rec->meta.modes, names));
   view->modes = rec->meta.modes & wanted;
   return cs_view_fits(view, view->modes, err);
 }
