@@ -59,7 +59,8 @@ static uint32_t command_pid;    // of the command that records, in its own PID n
 static uint32_t exiting;        // atomic. 1: the process ends, and nothing is freed any more
 static bool walks_ended;        // no handler is left that could write to the ring
 
-// Waits until the state is `wanted`, or PASSIVE. False: not within so many seconds.
+// Waits until the state is `wanted`, or PASSIVE. Returns false if it is neither after so many
+// seconds.
 static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
   uint64_t until = cs_clock_now_ns() + seconds * 1000000000ull;
   for (;;) {

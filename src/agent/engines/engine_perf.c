@@ -42,7 +42,7 @@
 enum {
   CHECK_MS = 200,   // between two checks for events that are disarmed
   COUNT_MS = 1000,  // between two counts of the program's descriptors
-  SHARE = 8,        // of all descriptors one in so many
+  SHARE = 8,        // events take at most one in so many descriptors
   // Low descriptors are left to the program, which may use select(); that ends at 1,024.
   FIRST_FD = 4096,
   LEAST_NS = 10000,  // for which an event is armed

@@ -16,7 +16,7 @@ void cs_unload_drained(void);  // it has read all of the ring
 // Returns whether a frame in collectible code, of a sample of this generation, may be named by what
 // is there now.
 bool cs_unload_is_alive(uint32_t generation);
-// False for good, because of so many unloads since.
+// Returns whether it never may again, because of the number of unloads since.
 bool cs_unload_is_forgotten(uint32_t generation);
 // Around every call into the CLR that is about collectible code. Returns false if it may be gone
 // already.

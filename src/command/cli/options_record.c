@@ -194,7 +194,7 @@ static bool check_async(struct cs_record_options *o, struct cs_error *err) {
   return true;
 }
 
-// Who held the locks belongs to the waits for them.
+// Mode holders belongs to mode lock: it shows which threads held the locks.
 static bool check_holders(struct cs_record_options *o, struct cs_error *err) {
   const uint32_t holders = CS_WIRE_MODE_BIT(CS_WIRE_MODE_HOLDERS);
   uint32_t *modes = &o->agent.ask.modes;

@@ -22,7 +22,7 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err);
 // session are open. Returns the exit code.
 int cs_record_process(struct cs_record_run *r, const struct cs_consumer *claimed, bool ready);
 // Writes what was recorded. Returns false if there was nothing, or it could not be written, which
-// has been said.
+// has been reported.
 bool cs_record_conclude(struct cs_record_run *r);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prints which locks threads wait for and who holds them. Invariant: what is not known is said to
-// be unknown. One thread. Signal-safe: no.
+// Prints which locks threads wait for and which threads hold them. Invariant: what is not known is
+// printed as unknown. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

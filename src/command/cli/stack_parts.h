@@ -23,7 +23,7 @@ void cs_stack_wait_place(const struct cs_outside_wait *wait, char *text, size_t 
 // A line for each deadlock (stack_locks.c).
 void cs_stack_print_deadlocks(FILE *out, const struct cs_outside *outside);
 void cs_stack_put_deadlocks(struct cs_json_writer *j, const struct cs_outside *outside);
-// Which lock the thread waits for, who holds it, and where that thread is.
+// Which lock the thread waits for, which thread holds it, and where that thread is.
 void cs_stack_print_lock(FILE *out, const struct cs_outside *outside,
                          const struct cs_outside_thread *thread);
 void cs_stack_put_lock(struct cs_json_writer *j, const struct cs_outside *outside,

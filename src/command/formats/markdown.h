@@ -9,7 +9,7 @@
 
 #define CS_MARKDOWN_MOST 4096  // bytes of a page
 
-// How much is said of each mode. Of what does not fit, the page says how much there is.
+// The level of detail for each mode. The page says how much there is of what does not fit.
 struct cs_detail {
   unsigned methods, others, stacks;  // rows of tables; others 0: a row of `methods` may be any code
   unsigned name, stack;              // bytes of a name, and of a stack's line

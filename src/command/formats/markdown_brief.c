@@ -81,7 +81,7 @@ static void put_cause(const struct cs_markdown_section *s, size_t row, unsigned 
   cs_print(out, "\n");
 }
 
-// A type is said beside the methods that it belongs to.
+// A type is printed with the methods that it belongs to.
 static void put_others(const struct cs_markdown_section *s, const struct cs_detail *d, FILE *out) {
   size_t count = 0;
   for (size_t i = s->own; i < s->own + s->others && count < d->others; i++) {

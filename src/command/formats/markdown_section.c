@@ -97,8 +97,8 @@ static void sort(struct cs_markdown_section *s) {
 
 // ---- What it was for ----
 
-// A type, what is waited for, who held a lock, why there was a pause. What stacks without own code
-// end in says at least what they do.
+// A type, what is waited for, which thread held a lock, why there was a pause. What stacks without
+// own code end in says at least what they do.
 static bool says_cause(const struct cs_markdown_section *s, uint32_t function, bool own) {
   return !own || cs_section_kind(s, function) == CS_KIND_TYPE;
 }

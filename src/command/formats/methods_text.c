@@ -41,8 +41,8 @@ static int by_self(const void *a, const void *b) {
 
 // ---- Causes ----
 
-// In a mode of events a stack ends in what has happened: a type, a wait, a collection. Who caused
-// it is the nearest own code, or, if there is none, the nearest other frame.
+// In a mode of events a stack ends in what has happened: a type, a wait, a collection. The cause is
+// the nearest own code, or, if there is none, the nearest other frame.
 struct cause {
   uint32_t frame, by;
   uint64_t weight;

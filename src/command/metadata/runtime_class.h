@@ -47,7 +47,7 @@ struct cs_runtime_row {
   enum cs_runtime_class class;
   enum cs_runtime_sign sign;
   const char *text;
-  unsigned up;  // MESSAGE, EVENT: not that function itself, but its callers, so many calls up
+  unsigned up;  // MESSAGE, EVENT: not that function itself, but its callers at this distance
 };
 extern const struct cs_runtime_row cs_runtime_rows[];
 extern const size_t cs_runtime_row_count;

@@ -207,7 +207,7 @@ static bool open_sources(struct keeper *k, struct cs_error *err) {
   return true;
 }
 
-// Waits for the keeper's report. A keeper that hangs in one of the target's file systems is copies
+// Waits for the keeper's report. A keeper that hangs in one of the target's file systems is given
 // up.
 static bool receive(const struct cs_copy_request *request, int from, struct report *report,
                     pid_t pid, struct cs_error *err) {

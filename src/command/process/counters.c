@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The runtime's counters. A thread of its own connects and reads, because the process may be slow
-// to respond; the command only looks at what has arrived. Invariant: the user that leaves last
-// frees the reader, and both threads access the numbers under the lock. Two threads. Signal-safe:
-// no.
+// to respond; the command only reads what has arrived. Invariant: of the two threads, the last one
+// to stop using the reader frees it, and both threads access the numbers under the lock. Two
+// threads. Signal-safe: no.
 #include "process/counters.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Labels of samples, and sums of samples by stack and label. They are kept beside the call tree,
-// not in it: a server has a new label for every request, but few stacks. One thread.
+// Labels of samples, and sums of samples by stack and label. They are kept apart from the call
+// tree, not in it: a server has a new label for every request, but few stacks. One thread.
 #ifndef CS_PROFILE_LABELS_H
 #define CS_PROFILE_LABELS_H
 

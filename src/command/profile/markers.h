@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The events of a set (allocations, waits, exceptions, pauses) by thread and time, for formats that
-// show them beside the samples of a timed mode. One thread.
+// show them together with the samples of a timed mode. One thread.
 #ifndef CS_PROFILE_MARKERS_H
 #define CS_PROFILE_MARKERS_H
 

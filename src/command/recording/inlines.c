@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a method called what was inlined into it. Neither map says so by itself: the IL map has the
-// call in place of the inlined method, and the map of inlined methods has their IL only.
+// Where a method called what was inlined into it. Neither map shows that by itself: the IL map has
+// the call in place of the inlined method, and the map of inlined methods has their IL only.
 //
 // Invariant: what is unknown is left out, never guessed. One thread. Signal-safe: no.
 #include "recording/inlines.h"

@@ -69,7 +69,7 @@ struct attempt {
   struct cs_session *session;
   const struct cs_wire_invitation *invitation;
   struct cs_error why;  // its memory has not been opened (yet)
-  uint64_t explain_ns;  // when to say what is waited for; 0: it has been said
+  uint64_t explain_ns;  // when to report what is waited for; 0: it has been reported
 };
 
 static void look_for_memory(struct attempt *m) {

@@ -10,7 +10,7 @@
 struct cs_fetcher *cs_fetcher_new(struct cs_symbols_server *servers, size_t count,
                                   const char *cache, struct cs_error *err);
 // Returns a descriptor, which the caller closes, of a file in memory: the debug file with this
-// build id. Returns -1 if no server has it; a message says so now, or cs_fetcher_report.
+// build id. Returns -1 if no server has it; this is reported now, or by cs_fetcher_report.
 // Ends early when SIGINT, SIGTERM, SIGHUP or SIGQUIT is pending; the four are blocked during the
 // call.
 int cs_fetch(struct cs_fetcher *fetcher, const uint8_t *id, size_t id_size, const char *path);

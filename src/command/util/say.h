@@ -8,8 +8,8 @@
 
 __attribute__((format(printf, 1, 2))) void cs_say(const char *format, ...);
 
-// At the end of a verb: the exit code, `code` or, if what was printed to standard output is lost,
-// as on a full disk, 1 at least. Then it says so.
+// Returns the exit code at the end of a verb: `code`, or at least 1 if what was printed to standard
+// output is lost, as on a full disk, which it reports.
 int cs_say_if_lost(int code);
 
 // The word that agrees with `count`: "1 thread was", "2 threads were".

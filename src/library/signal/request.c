@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The target's part of a request: it walks itself into the slot, says so, and waits if it is to be
-// held. Signal-safe: yes; memory reads, atomics, and the raw system calls futex and gettid.
+// The target's part of a request: it walks itself into the slot, reports the result, and waits if
+// it is to be held. Signal-safe: yes; memory reads, atomics, and the raw system calls futex and
+// gettid.
 //
 // Invariant: the slot is written only between the change from PENDING to WALKING, which succeeds
 // for the right sequence number only, and the change to DONE, HELD or FREE. After that only its
