@@ -245,10 +245,9 @@ struct cs_wire_budget {
 
 // The stops that gave larger signal stacks to threads that existed before an attach.
 struct cs_wire_stops {
-  uint64_t stopped_ns;  // total time, from the first thread that stood still
-  uint64_t threads;     // threads that were given one
-  // CPU time that has no samples: of threads that had none yet, or began while libraries were loaded.
-  uint64_t unsampled_ns;
+  uint64_t stopped_ns;    // total time, from the first thread that stood still
+  uint64_t threads;       // threads that were given one
+  uint64_t unsampled_ns;  // CPU time of threads that had none yet, which has no samples
 };
 
 // Samples that were put off, so that no thread spends more than a tenth of its time on them.

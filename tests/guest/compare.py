@@ -30,6 +30,10 @@ HOSTILE = {
     **{f"{who}, nobody": {S_OK, UNSAFE, GONE, DETACHING} for who in ("handler", "walker", "callback")},
 }
 
+# A walk is refused once exception dispatch has begun to unwind, as CoreCLR refuses it (contract: HRESULTs, 8). How often
+# that is met is a matter of chance.
+MAY_FAIL = {"Raise": {UNMANAGED_CTX}}
+
 failures = []
 
 
@@ -117,8 +121,7 @@ def suspend(plain, drop, _):
     # Of the runtime's own threads, only the finalizer may have managed frames.
     idle = [{(hr, frames) for _, _, hr, frames in notes.of(["(unnamed)"]) if hr != S_OK} for notes in (plain, drop)]
     check(idle[0] == idle[1] != set(), f"the runtime's own threads: {idle[0]} and {idle[1]}")
-    failed = {thread: {key[2] for key in plain.of([thread])} for thread in BUSY}
-    judge_busy(drop, failed)
+    judge_busy(drop, {thread: {key[2] for key in plain.of([thread])} | MAY_FAIL.get(thread, set()) for thread in BUSY})
 
 
 def sites(plain, drop, _):
@@ -147,8 +150,7 @@ def other_threads(plain, drop, suspended):
 
 def judge_complete(drop, suspended):
     same_stacks(suspended, drop, PARKED, "parked")
-    # A walk is refused once exception dispatch has begun to unwind, as CoreCLR refuses it (contract: HRESULTs, 8).
-    judge_busy(drop, {"Raise": [UNMANAGED_CTX]})
+    judge_busy(drop, MAY_FAIL)
     for thread in BUSY:
         if drop.of([thread]) or thread != "Raise":
             walked = sum(n for key, n in drop.of([thread]).items() if key[2] == S_OK)

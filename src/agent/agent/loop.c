@@ -23,6 +23,7 @@
 #include "life/epoch.h"
 #include "life/images.h"
 #include "life/library.h"
+#include "life/small_stacks.h"
 #include "life/start.h"
 #include "reporting/awaits.h"
 #include "reporting/drain.h"
@@ -244,10 +245,11 @@ static void check_names(uint64_t now) {
 // A library has been loaded whose stacks have no room for a signal.
 static void check_small_stacks(void) {
   static uint64_t reported;  // in the recording that began then
+  (void)cs_signals_are_safe();
   if (cs_load_acquire(&cs_signal.small_stacks) == 0 || reported == cs_agent.start_ns) return;
   reported = cs_agent.start_ns;
   cs_threads_stop_engines();
-  cs_producer_add_note(&cs_agent.wire, cs_library_small_stacks());
+  cs_producer_add_note(&cs_agent.wire, cs_small_stacks_reason());
 }
 
 static void maintain(uint64_t now) {

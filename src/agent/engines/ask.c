@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engines/sigurg.h"
-#include "life/images.h"
+#include "life/small_stacks.h"
 #include "threads/altstack.h"
 #include "threads/own_signal.h"
 #include "threads/threads.h"
@@ -45,8 +45,7 @@ static bool send_signal(const struct cs_thread *entry, uint32_t tid, bool urg) {
 static bool may_be_sent_one(const struct cs_thread *entry) {
   // equip.c counts the time that a thread without its larger stack is not sampled.
   if (!cs_thread_is_equipped(entry) || cs_thread_room(entry) != CS_ROOM_ENOUGH) return false;
-  // A new library may be one beside which no signal may be sent (docs/signal-safety.md).
-  return cs_load_acquire(&cs_signal.small_stacks) == 0 && !cs_library_images_are_old();
+  return cs_signals_are_safe();
 }
 
 // False: the program uses both signals itself.

@@ -141,8 +141,7 @@ uint64_t cs_equip_stops(void) {
 }
 
 bool cs_equip_report(void) {
-  struct cs_wire_stops record = {state.stopped_ns, state.given,
-                                 state.unequipped_ns + cs_threads_delayed_ns()};
-  return (state.stops == 0 && record.unsampled_ns == 0) ||
+  struct cs_wire_stops record = {state.stopped_ns, state.given, state.unequipped_ns};
+  return (state.stops == 0 && state.unequipped_ns == 0) ||
          cs_send(CS_WIRE_STOPS, &record, sizeof record);
 }

@@ -13,16 +13,15 @@
 
 #include "base/utf16.h"
 #include "engines/engines.h"
-#include "life/images.h"
+#include "life/small_stacks.h"
 #include "state/label_slots.h"
 #include "state/thread_name.h"
 #include "threads/altstack.h"
 #include "threads/native_stack.h"
 
 static struct cs_wire_small_stacks small_stacks;  // with the lock held
-static bool stopped;         // with the lock held: no thread is added or sampled any more
-static bool delayed;         // atomic: an engine was not started because of new libraries
-static uint64_t delayed_ns;  // with the lock held: the CPU time that threads have used meanwhile
+static bool stopped;  // with the lock held: no thread is added or sampled any more
+static bool delayed;  // atomic: an engine was not started because of new libraries
 
 // ---- With the lock held ----
 
@@ -37,23 +36,14 @@ static bool may_have_engine(const struct cs_agent_thread *t) {
          cs_thread_is_equipped(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH;
 }
 
-static void end_delay(struct cs_agent_thread *t) {
-  uint64_t now = t->delayed_from_ns != 0 ? cs_cpu_ns_of(t->tid) : 0;
-  if (now > t->delayed_from_ns) delayed_ns += now - t->delayed_from_ns;
-  t->delayed_from_ns = 0;
-}
-
-// Not while there are libraries that have not been examined: one may be such that no signal may be
-// sent, and the thread its own.
+// Not while there are libraries that have not been examined: the thread may belong to one beside
+// which no signal may be sent.
 static void start_engine(struct cs_agent_thread *t) {
-  if (t->engine != NULL) return;
-  bool old = cs_library_images_are_old();
-  if (old) cs_store_release(&delayed, true);
-  if (!may_have_engine(t)) return;
-  if (old && t->delayed_from_ns == 0) t->delayed_from_ns = cs_cpu_ns_of(t->tid);
-  if (old) return;
-  end_delay(t);
-  cs_engine_start(t);
+  if (t->engine != NULL || !may_have_engine(t)) return;
+  if (cs_signals_are_safe())
+    cs_engine_start(t);
+  else
+    cs_store_release(&delayed, true);
 }
 
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
@@ -68,7 +58,6 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
 
 static void end_sampling(struct cs_agent_thread *t) {
   cs_store_release(&t->thread->sampling, 0u);
-  end_delay(t);
   cs_engine_stop(t);
 }
 
@@ -310,13 +299,6 @@ void cs_threads_start_delayed(void) {
   cs_threads_start_engines();
 }
 
-uint64_t cs_threads_delayed_ns(void) {
-  cs_threads_lock();
-  uint64_t ns = delayed_ns;
-  cs_threads_unlock();
-  return ns;
-}
-
 static bool stop_engine(struct cs_agent_thread *t, void *data) {
   (void)data;
   cs_engine_stop(t);
@@ -333,7 +315,6 @@ void cs_threads_start(void) {
   cs_threads_lock();
   stopped = false;
   small_stacks = (struct cs_wire_small_stacks){0, 0};
-  delayed_ns = 0;
   cs_natives_reset();
   cs_threads_unlock();
 }

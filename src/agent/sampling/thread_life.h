@@ -29,8 +29,7 @@ void cs_threads_start_engines(void);
 // The same for threads that had to wait until new libraries had been examined; does nothing if
 // there are none.
 void cs_threads_start_delayed(void);
-uint64_t cs_threads_delayed_ns(void);  // CPU time that threads have used while they had to wait so
-void cs_threads_stop_engines(void);    // no thread may be sent a signal any more
+void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
 bool cs_threads_report_small_stacks(
     void);  // CS_WIRE_SMALL_STACKS, if any stack was too small. False: no room
 

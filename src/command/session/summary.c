@@ -192,7 +192,7 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
     cs_print(out,
              PREFIX
              "  %.1f ms of CPU time were not sampled, of threads that had no larger signal "
-             "stacks yet, or that began while libraries were loaded\n",
+             "stacks yet\n",
              (double)f->stopped.unsampled_ns / 1e6);
 }
 
@@ -389,9 +389,7 @@ static void print_nothing(const struct cs_facts *f, FILE *out) {
   if (!f->ended || !f->finished)
     cs_print(out, "the recording breaks off before its first sample\n");
   else if (f->stopped.unsampled_ns > 0)
-    cs_print(out,
-             "while they used %s time, threads had no larger signal stacks, or libraries were "
-             "loaded\n",
+    cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
              cs_mode_of(f)->token);
   else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
     cs_print(out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,

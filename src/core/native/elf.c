@@ -12,6 +12,8 @@
 #include "native/cfi_private.h"
 #include "native/dwarf.h"
 #include "native/dynamic.h"
+#include "native/go.h"
+#include "native/notes.h"
 #include "native/search.h"
 
 enum { MAX_PROGRAM_HEADERS = 512, HDR_BYTES = 64 };
@@ -22,8 +24,7 @@ struct segments {
   struct cs_elf *elf;
   unsigned count;
   uint64_t table;     // address of the program headers
-  uint64_t looked;    // bytes of all segments that were searched for Go's mark,
-  uint64_t searched;  // and for .eh_frame
+  uint64_t searched;  // bytes of all segments that were searched for .eh_frame
 };
 
 static uint64_t hash_page(const uint8_t *page) {
@@ -57,47 +58,14 @@ static bool program_header(const struct segments *s, unsigned i, Elf64_Phdr *ph)
 
 // Searches a segment of notes for the build id.
 static void read_notes(const struct segments *s, const Elf64_Phdr *notes) {
-  enum { MAX_BYTES = 2048, GO_BUILD_ID = 4 };
-  uint8_t bytes[MAX_BYTES];
-  uint64_t address = s->elf->bias + notes->p_vaddr;
-  size_t size = notes->p_filesz < sizeof bytes ? (size_t)notes->p_filesz : sizeof bytes;
-  if (!cs_process_memory_read(s->process, address, bytes, size)) return;
-  struct cs_cursor c = cs_cursor(bytes, size);
-  while (cs_cursor_left(&c) >= sizeof(Elf64_Nhdr)) {
-    uint32_t name = cs_cursor_u32(&c), id = cs_cursor_u32(&c), type = cs_cursor_u32(&c);
-    const uint8_t *name_at = c.at;
-    cs_cursor_skip(&c, (name + 3ull) & ~3ull);
-    const uint8_t *id_at = c.at;
-    cs_cursor_skip(&c, (id + 3ull) & ~3ull);
-    if (c.bad) return;
-    if (type == GO_BUILD_ID && name == 4 && memcmp(name_at, "Go\0", name) == 0)
-      s->elf->small_stacks = true;
-    if (type != NT_GNU_BUILD_ID || name != sizeof "GNU" || memcmp(name_at, "GNU", name) != 0 ||
-        s->elf->id_size != 0)
-      continue;
-    s->elf->id_address = address + (uint64_t)(id_at - bytes);
-    s->elf->id_size = id;
+  struct cs_notes n;
+  struct cs_note note;
+  cs_notes_begin(&n, s->process, s->elf->bias, notes);
+  while (s->elf->id_size == 0 && cs_notes_next(&n, &note)) {
+    if (note.type != NT_GNU_BUILD_ID || !cs_note_is_of(&note, "GNU", sizeof "GNU")) continue;
+    s->elf->id_address = note.address;
+    s->elf->id_size = note.size;
   }
-}
-
-// Go's linker puts the toolchain's description of a build into the data, even if it was told to
-// leave out the note.
-static void look_for_go(struct segments *s, const Elf64_Phdr *data) {
-  static const uint8_t magic[] = "\xFF Go buildinf:";
-  enum { STEP = 16, PIECE = 64 << 10, MOST = 64 << 20 };
-  uint64_t at = (s->elf->bias + data->p_vaddr + STEP - 1) & ~(STEP - 1ull);
-  uint64_t left = MOST - s->looked;
-  uint64_t end = s->elf->bias + data->p_vaddr + (data->p_filesz < left ? data->p_filesz : left);
-  uint8_t *bytes = malloc(PIECE);
-  while (bytes != NULL && at < end && !s->elf->small_stacks) {
-    size_t size = end - at < PIECE ? (size_t)(end - at) : PIECE;
-    if (!cs_process_memory_read(s->process, at, bytes, size)) break;
-    for (size_t i = 0; i + sizeof magic <= size; i += STEP)
-      if (memcmp(bytes + i, magic, sizeof magic - 1) == 0) s->elf->small_stacks = true;
-    at += size;
-    s->looked += size;
-  }
-  free(bytes);
 }
 
 // Finds the functions that run first and last, and whether this is CoreCLR (libcoreclr.so, or a
@@ -117,11 +85,12 @@ static void read_dynamic(const struct segments *s, const Elf64_Phdr *ph) {
 
 // Finds what requires the bias. None of it is required of an image.
 static enum cs_elf_result find_notes(struct segments *s) {
+  struct cs_go_search go = {s->process, s->elf->bias, 0};
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
     if (ph.p_type == PT_NOTE) read_notes(s, &ph);
-    if (ph.p_type == PT_LOAD && (ph.p_flags & PF_W) != 0) look_for_go(s, &ph);
+    if (!s->elf->small_stacks) s->elf->small_stacks = cs_go_is_in(&go, &ph);
     if (ph.p_type == PT_DYNAMIC) read_dynamic(s, &ph);
   }
   return CS_ELF_OK;
@@ -233,7 +202,7 @@ enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
                                struct cs_error *err) {
   Elf64_Ehdr eh;
   memcpy(&eh, elf->page, sizeof eh);
-  struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff, 0, 0};
+  struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff, 0};
   if (eh.e_machine != CS_DWARF_MACHINE || eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 ||
       eh.e_phnum > MAX_PROGRAM_HEADERS || eh.e_phoff > (1u << 30)) {
     (void)cs_error_set(err, "its ELF header is malformed");

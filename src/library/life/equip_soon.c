@@ -6,6 +6,7 @@
 // hold one that a thread on its way to a safe point waits for. Callers wait for a bounded time, and
 // a managed thread does not wait at all, since the stop waits for that thread.
 #include "life/equip_soon.h"
+#include "life/small_stacks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -113,7 +114,7 @@ bool cs_runtime_is_stopped_by_caller(void) {
 
 bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err) {
   if (cs_load_acquire(&cs_signal.small_stacks) != 0)
-    return cs_error_set(err, "%s", cs_library_small_stacks());
+    return cs_error_set(err, "%s", cs_small_stacks_reason());
   if (cs_thread_room(thread) == CS_ROOM_SMALL)
     return cs_error_set(err,
                         "thread %u has a stack below %d KiB, which may have no room for a signal: "

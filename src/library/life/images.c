@@ -11,23 +11,20 @@
 #include "life/images.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/log.h"
 #include "images/images.h"
 #include "life/epoch.h"
+#include "life/small_stacks.h"
 #include "native/native.h"
 #include "signal/signal.h"
 #include "unwind/sites.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
-static struct cs_sites sites;   // 0.6 MiB, touched as it fills
-static bool stale;              // there are rules of unloaded images; under the lock
-static bool unretired;          // there are still older tables; under the lock
-static bool met_unknown_code;   // set by walks in handlers, cleared by the next look
-static char small_stacks[256];  // written under the lock before cs_signal.small_stacks is
+static struct cs_sites sites;  // 0.6 MiB, touched as it fills
+static bool stale;             // there are rules of unloaded images; under the lock
+static bool unretired;         // there are still older tables; under the lock
+static bool met_unknown_code;  // set by walks in handlers, cleared by the next look
 
 bool cs_library_images_init(void) {
   if (native == NULL) native = cs_native_new(0);
@@ -47,29 +44,12 @@ static void publish(const struct cs_images *before, const struct cs_images *now)
   unretired = true;
 }
 
-// Once set it stays: such libraries cannot be unloaded.
-static void look_for_small_stacks(const struct cs_images *images) {
-  for (uint32_t i = 0; i < images->count && cs_signal.small_stacks == 0; i++) {
-    if (!images->image[i].small_stacks) continue;
-    const char *name = strrchr(images->image[i].path, '/');
-    (void)snprintf(small_stacks, sizeof small_stacks,
-                   "%.39s is a Go library, on whose stacks of 2 KiB a signal kills the program: no "
-                   "thread is sent any. Threads that run are not recorded; those that sleep "
-                   "(--mode wall) and allocations, locks, exceptions and collections are",
-                   name != NULL ? name + 1 : images->image[i].path);
-    cs_store_release(&cs_signal.small_stacks, 1u);
-    cs_log_important("%s", small_stacks);
-  }
-}
-
 bool cs_library_refresh_images(void) {
   pthread_mutex_lock(&lock);
   const struct cs_images *before = cs_library.world.images;
   const struct cs_images *now = cs_native_refresh(native);
-  if (now != NULL && now != before) {
-    look_for_small_stacks(now);
-    publish(before, now);
-  }
+  if (now != NULL) cs_small_stacks_look_at(now);
+  if (now != NULL && now != before) publish(before, now);
   // If walks do not end in time, the next call tries again.
   if (unretired && cs_epoch_wait()) {
     if (stale) cs_sites_forget(&sites);
@@ -111,10 +91,6 @@ bool cs_library_images_are_old(void) {
   cs_epoch_leave(&cs_signal.epoch, parity);
   uint64_t now = loader != NULL ? cs_loader_now(loader) : CS_LOADER_UNSETTLED;
   return now != CS_LOADER_UNSETTLED && now != loaded;
-}
-
-const char *cs_library_small_stacks(void) {
-  return small_stacks;
 }
 
 void cs_library_note_unknown_code(void) {

@@ -23,7 +23,5 @@ bool cs_library_images_are_old(void);
 uint32_t cs_library_images_sequence(void);  // of the newest
 void cs_library_images_keep(uint32_t sequence);
 const struct cs_images *cs_library_images_of(uint64_t loaded, uint32_t sequence, bool *exact);
-// With cs_signal.small_stacks set: the reason, and what works all the same. "" before.
-const char *cs_library_small_stacks(void);
 
 #endif

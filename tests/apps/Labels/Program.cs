@@ -224,8 +224,14 @@ static class Program
         activity.Stop();
     }
 
+    // Threads that begin the first Activities at once, while the assembly is being loaded, would begin some before the hook
+    // has been told of the assembly (docs/labels.md).
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void LoadActivity() => GC.KeepAlive(Activity.Current);
+
     static async Task Main(string[] args)
     {
+        LoadActivity();
         if (args[0] == "switch")
         {
             await Switch(int.Parse(args[1]));

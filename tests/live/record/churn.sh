@@ -43,12 +43,11 @@ echo "$loads loads, $replaced where the last one was; in the methods $all ms, th
 [ "$whole" -ge $((all / 10)) ] && [ "$whole" -gt 0 ] ||
   { awk '{ print $NF, $0 }' "$WORK/out" | sort -rn | head -20; fail "too few show the whole way"; }
 
-# The time of a thread that could not be sampled, because new libraries had not been examined, is in the summary.
+# A thread is sampled although there is always a library that is new.
 "$BUILD/bin/clrsnap" record --format collapsed -o "$WORK/out" -- dotnet "$APP" "$BUILD/lib" 3 > "$WORK/app" 2> "$WORK/err" ||
   { cat "$WORK/err"; fail "the recording ended with $?"; }
 used=$(sed -n 's/.* cpu //p' "$WORK/app")
 sampled=$(awk '/<Main>|Program.Main/ { ns += $NF } END { printf "%d", ns / 1e6 }' "$WORK/out")
-unsampled=$(sed -n 's/.*  \([0-9]*\)[.0-9]* ms of CPU time were not sampled.*/\1/p' "$WORK/err")
-echo "main thread: $used ms of CPU time, $sampled ms sampled, ${unsampled:-0} ms not"
-[ $((sampled + ${unsampled:-0})) -ge $((used * 7 / 10)) ] || { cat "$WORK/err"; fail "time is missing without a word"; }
+echo "main thread: $used ms of CPU time, $sampled ms sampled"
+[ "$sampled" -ge $((used * 7 / 10)) ] || { cat "$WORK/err"; fail "time is missing"; }
 pass "libraries at each other's addresses: every frame is given to the right one"

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Recognises images whose code is Go's, and so runs on small stacks of its own. Not for handlers.
+#ifndef CS_NATIVE_GO_H
+#define CS_NATIVE_GO_H
+
+#include <elf.h>
+
+#include "native/maps.h"
+
+struct cs_go_search {
+  struct cs_process_memory *process;
+  uint64_t bias;    // of the image
+  uint64_t looked;  // bytes of its segments that have been searched
+};
+
+// Returns whether the segment shows that the image is Go's. To be called for each program header,
+// or until it returns true.
+bool cs_go_is_in(struct cs_go_search *go, const Elf64_Phdr *ph);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// The table of images (images.h) has every library, but takes milliseconds to make, and is out of
+// date again where libraries come and go all the time. So the loader's own list is looked at as
+// well, of which only the end is new. Invariant: what `seen` counts has been examined. Signal-safe:
+// no.
+#include "life/small_stacks.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/libc.h"
+#include "base/log.h"
+#include "life/library.h"
+#include "native/go.h"
+#include "signal/signal.h"
+
+// The loader's list at some moment.
+struct list {
+  uint64_t loads, unloads;  // ever, in all namespaces
+  uint32_t count;           // of libraries in the namespace of this one
+};
+
+struct look {
+  struct list list;
+  uint32_t skip;  // that many libraries at the head of the list have been examined before
+  uint32_t place;
+  struct cs_process_memory memory;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list seen;      // under the lock
+static uint64_t safe_with;    // atomic: cs_loader_now of a moment when all had been examined,
+static uint64_t tabled_with;  // and of the table of images that was looked at last
+static bool found;            // atomic: the reason is being written, or has been
+static char reason[256];      // written before cs_signal.small_stacks is
+
+static void find(const char *path) {
+  bool no = false;
+  if (!cs_cas(&found, &no, true)) return;
+  const char *name = strrchr(path, '/');
+  (void)snprintf(reason, sizeof reason,
+                 "%.39s is a Go library, on whose stacks of 2 KiB a signal kills the program: no "
+                 "thread is sent any. Threads that run are not recorded; those that sleep "
+                 "(--mode wall) and allocations, locks, exceptions and collections are",
+                 name != NULL ? name + 1 : path);
+  cs_store_release(&cs_signal.small_stacks, 1u);
+  cs_log_important("%s", reason);
+}
+
+void cs_small_stacks_look_at(const struct cs_images *images) {
+  for (uint32_t i = 0; i < images->count; i++)
+    if (images->image[i].small_stacks) find(images->image[i].path);
+  cs_store_release(&tabled_with, images->loaded);
+}
+
+const char *cs_small_stacks_reason(void) {
+  return reason;
+}
+
+// ---- The loader's list, under its lock ----
+
+static int count(struct dl_phdr_info *info, size_t size, void *arg) {
+  (void)size;
+  struct list *list = arg;
+  list->loads = info->dlpi_adds;
+  list->unloads = info->dlpi_subs;
+  list->count++;
+  bool changed = list->loads != seen.loads || list->unloads != seen.unloads || seen.count == 0;
+  return changed ? 0 : 1;
+}
+
+static int examine(struct dl_phdr_info *info, size_t size, void *arg) {
+  (void)size;
+  struct look *look = arg;
+  if (info->dlpi_adds != look->list.loads || info->dlpi_subs != look->list.unloads) return 1;
+  if (look->place++ < look->skip) return 0;
+  struct cs_go_search go = {&look->memory, info->dlpi_addr, 0};
+  for (int i = 0; i < info->dlpi_phnum; i++)
+    if (cs_go_is_in(&go, &info->dlpi_phdr[i])) {
+      find(info->dlpi_name);
+      break;
+    }
+  return 0;
+}
+
+// ---- With our own lock held ----
+
+// What is new is at the end of the list. False: another namespace (dlmopen) has changed, too.
+static bool find_new(struct look *look) {
+  const struct list *now = &look->list;
+  uint64_t loads = now->loads - seen.loads, unloads = now->unloads - seen.unloads;
+  if (cs_libc_is_musl()) {  // counts calls of dlopen, never unloads, and has one namespace
+    look->skip = seen.count;
+    return true;
+  }
+  look->skip = loads < now->count ? now->count - (uint32_t)loads : 0;
+  return seen.count + loads - unloads == now->count;
+}
+
+// `loaded`: cs_loader_now before.
+static bool examine_new(uint64_t loaded) {
+  struct look look = {.place = 0};
+  if (dl_iterate_phdr(count, &look.list) != 0) return true;
+  if (!find_new(&look)) {
+    // The table has the libraries of all namespaces.
+    if (loaded == CS_LOADER_UNSETTLED || loaded != cs_load_acquire(&tabled_with)) return false;
+    seen = look.list;
+    return true;
+  }
+  cs_process_memory_init(&look.memory, 0);
+  bool changed = dl_iterate_phdr(examine, &look) != 0;
+  cs_process_memory_close(&look.memory);
+  if (changed) return false;
+  seen = look.list;
+  return true;
+}
+
+bool cs_signals_are_safe(void) {
+  if (cs_load_acquire(&cs_signal.small_stacks) != 0) return false;
+  const struct cs_loader *loader = cs_library.world.loader;
+  uint64_t now = loader != NULL ? cs_loader_now(loader) : CS_LOADER_UNSETTLED;
+  if (now != CS_LOADER_UNSETTLED && now == cs_load_acquire(&safe_with)) return true;
+  pthread_mutex_lock(&lock);
+  bool all = examine_new(now);
+  if (all) cs_store_release(&safe_with, now);
+  pthread_mutex_unlock(&lock);
+  return all && cs_load_acquire(&cs_signal.small_stacks) == 0;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// small_stacks: libraries beside which no signal may be sent, because their code runs on stacks
+// that have no room for one (docs/signal-safety.md, "Small stacks"). Not for handlers.
+#ifndef CS_LIFE_SMALL_STACKS_H
+#define CS_LIFE_SMALL_STACKS_H
+
+#include "images/images.h"
+
+// Sets cs_signal.small_stacks if one of the images is such a library. Once set it stays: they
+// cannot be unloaded. To be called with each new table, by one thread at a time.
+void cs_small_stacks_look_at(const struct cs_images *images);
+// May a signal be sent to a thread that has room for it? Examines libraries that have been loaded
+// since the last call, for which it takes the dynamic loader's lock; a few loads if there are none.
+// Any thread.
+bool cs_signals_are_safe(void);
+// With cs_signal.small_stacks set: the reason, and what works all the same. "" before.
+const char *cs_small_stacks_reason(void);
+
+#endif
