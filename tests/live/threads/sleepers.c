@@ -21,8 +21,8 @@
 typedef void work_fn(int kind);
 
 enum { POLL, EPOLL, NANOSLEEP, FUTEX, FUTEX_LIMIT, BLOCKED, PERIODIC, KINDS };
-static const char *const names[KINDS] = {"s-poll",  "s-epoll", "s-nanosleep", "s-futex",
-                                         "s-limit", "s-blocked",  "s-periodic"};
+static const char *const names[KINDS] = {"s-poll",  "s-epoll",   "s-nanosleep", "s-futex",
+                                         "s-limit", "s-blocked", "s-periodic"};
 enum { PERIOD_MS = 25, LONG_MS = 3600000 };
 
 struct sleeper {
