@@ -150,9 +150,19 @@ static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
 
 // ---- Waits ----
 
-static void begin_wait(void) {
+// Whether it is Monitor's: if Monitor.Wait was inlined, its stack does not say so.
+static uint32_t name_of_wait(struct cs_bytes *p) {
+  enum { MONITOR = 1 };
+  uint8_t source;
+  return cs_take(p, &source, sizeof source) && source == MONITOR ? cs_event_name_of("Monitor.Wait")
+                                                                 : 0;
+}
+
+static void begin_wait(struct cs_bytes *p) {
   struct cs_agent_thread *t = own_sampled();
-  if (t != NULL) cs_store_release(&t->waiting_from, cs_tsc());
+  if (t == NULL) return;
+  cs_store_relaxed(&t->waiting_for, name_of_wait(p));
+  cs_store_release(&t->waiting_from, cs_tsc());
 }
 
 // False: it began before the session did, or it is not to be walked.
@@ -160,6 +170,7 @@ static bool end_wait(struct cs_sample_event *e) {
   struct cs_agent_thread *t = own_sampled();
   uint64_t since = t != NULL ? cs_take_seq(&t->waiting_from, 0) : 0;
   if (since == 0) return false;
+  e->type = cs_load_relaxed(&t->waiting_for);
   return cs_gate_take(CS_WIRE_MODE_WAIT, cs_clock_ticks_to_ns(cs_tsc() - since), &e->weight);
 }
 
@@ -334,7 +345,7 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
       e->mode = CS_WIRE_MODE_EXCEPTION;
       return cs_wants(CS_WIRE_MODE_EXCEPTION) && read_exception(p, e);
     case WAIT_START:
-      begin_wait();
+      begin_wait(p);
       return false;
     case WAIT_STOP:
       e->mode = CS_WIRE_MODE_WAIT;
@@ -382,6 +393,7 @@ void cs_events_end_waits(void) {
   cs_threads_visit(collect_waiting, &list);
   for (size_t i = 0; i < list.count; i++) {
     struct cs_sample_event event = {.tsc = cs_tsc(), .mode = CS_WIRE_MODE_WAIT};
+    event.type = cs_load_relaxed(&list.at[i].agent->waiting_for);
     uint64_t weight, since = cs_take_seq(&list.at[i].agent->waiting_from, 0);
     if (since != 0) {  // else it has ended by itself
       event.weight = cs_clock_ticks_to_ns(event.tsc - since);

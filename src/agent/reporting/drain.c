@@ -90,12 +90,13 @@ static uint32_t prologue_of(uint32_t count) {
   return count;
 }
 
-// What is waited for, by the runtime's methods that lead to the wait. 0: they do not say.
-static uint32_t waited_for(const uint64_t *first, uint32_t count) {
+// What is waited for, by the runtime's methods that lead to the wait, else by the event.
+static uint32_t waited_for(const uint64_t *first, uint32_t count, uint32_t by_event) {
   const char *name = NULL;
   for (uint32_t i = 0; i < count && CS_WIRE_FRAME_KIND(first[i]) == CS_WIRE_FRAME_MANAGED; i++)
     if (!cs_wait_name_of(cs_wire_frame_function(first[i]), &name)) break;
-  return name != NULL ? cs_event_name_of(name) : 0;
+  if (name != NULL) return cs_event_name_of(name);
+  return by_event != 0 || count == 0 ? by_event : cs_event_name_of(CS_WAIT_UNNAMED);
 }
 
 // The lock's object and its owner, by its id in the recording. 0: both are unknown.
@@ -131,7 +132,7 @@ static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   uint32_t skip = whole ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;
-  if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count);
+  if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count, s->type);
   if (s->mode == CS_WIRE_MODE_LOCK) type = held_by(s);
   if (s->mode == CS_WIRE_MODE_HOLDERS) type = holds(s);
   if (type == 0) return first;

@@ -17,8 +17,8 @@ enum { NAME_BYTES = 64 };
 
 static struct waiter {
   uint32_t id;
-  char name[NAME_BYTES];
-} * waiters;  // by id, ascending
+  char name[NAME_BYTES];  // empty: a stub
+} * waiters;              // by id, ascending
 static size_t waiter_count, waiter_capacity;
 
 // The runtime's own threads, waiting for work.
@@ -102,7 +102,16 @@ static struct waiter *add(uint32_t id) {
   return &waiters[waiter_count++];
 }
 
+// Where Monitor.Wait, or another method that calls the runtime, was inlined, the stub that it calls
+// is the leaf.
+static bool note_stub(uint32_t id) {
+  struct waiter *w = add(id);
+  if (w != NULL) w->name[0] = '\0';
+  return w != NULL;
+}
+
 bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
+  if (name->kind == CS_NAME_STUB) return note_stub(id);
   bool awaiter = is_awaiter(name);
   const char *fixed = name_by_method(name);
   if (!awaiter && fixed == NULL && strcmp(name->space, "System.Threading") != 0 &&
@@ -130,8 +139,10 @@ static int compare_ids(const void *a, const void *b) {
 bool cs_wait_name_of(uint32_t id, const char **name) {
   const struct waiter *w =
       waiter_count > 0 ? bsearch(&id, waiters, waiter_count, sizeof *waiters, compare_ids) : NULL;
-  if (w != NULL) *name = w->name;
-  return w != NULL;
+  if (w == NULL) return false;
+  if (w->name[0] == '\0') return *name == NULL;
+  *name = w->name;
+  return true;
 }
 
 void cs_wait_names_free(void) {

@@ -63,8 +63,9 @@ struct cs_agent_thread {
   // Mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own, and the agent's when
   // the recording ends.
   uint64_t waiting_from;
-  uint32_t lock_owner;  // mode lock: the id of the thread that held the lock when this one began
-                        // to wait for it; 0: unknown; CS_NO_LOCK_OWNER. The thread's own
+  uint32_t waiting_for;  // the name of a wait that says what it is; 0: its stack does. As above
+  uint32_t lock_owner;   // mode lock: the id of the thread that held the lock when this one began
+                         // to wait for it; 0: unknown; CS_NO_LOCK_OWNER. The thread's own
   struct cs_lock_wait lock_wait;
 
   // Mode cpu: what makes it take samples; NULL: nothing does.

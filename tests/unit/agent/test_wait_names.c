@@ -83,9 +83,26 @@ static void a_handle_is_named_by_its_method(void **state) {
   cs_wait_names_free();
 }
 
+// As where Monitor.Wait was inlined into SemaphoreSlim.Wait, or into the program's own code.
+static void a_stub_at_the_leaf_is_part_of_the_wait(void **state) {
+  static const struct cs_method_name stub = {.kind = CS_NAME_STUB, .method = "[IL stub] PInvoke"};
+  const char *name = NULL;
+  (void)state;
+  assert_true(cs_wait_name_note(1, &stub));
+  note(2, "SemaphoreSlim", "WaitCore");
+  assert_true(cs_wait_name_of(1, &name));
+  assert_null(name);
+  assert_true(cs_wait_name_of(2, &name));
+  assert_string_equal(name, "SemaphoreSlim");
+  assert_false(cs_wait_name_of(1, &name));  // it calls something else
+  assert_string_equal(name, "SemaphoreSlim");
+  cs_wait_names_free();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(none_is_forgotten),
                                      cmocka_unit_test(names_say_what_is_waited_for),
-                                     cmocka_unit_test(a_handle_is_named_by_its_method)};
+                                     cmocka_unit_test(a_handle_is_named_by_its_method),
+                                     cmocka_unit_test(a_stub_at_the_leaf_is_part_of_the_wait)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
