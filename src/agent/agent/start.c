@@ -8,8 +8,10 @@
 // is a new attach, which finds it there.
 #include "agent/start.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,9 +24,11 @@
 #include "base/libc.h"
 #include "base/log.h"
 #include "base/own_thread.h"
+#include "base/path.h"
 #include "base/perf.h"
 #include "base/prefix.h"
 #include "base/sealed.h"
+#include "contract/runtime.h"
 #include "events/events.h"
 #include "events/holders.h"
 #include "events/sessions.h"
@@ -302,6 +306,19 @@ static bool is_abandoned(void) {
   return cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE && cs_loop_is_abandoned();
 }
 
+// The runtime loads its compiler when it needs it first, which is after the program has begun. Its
+// code would be unknown then until the tables have been made, and a sample in it cut. So it is loaded
+// now, for good, as the runtime does it. A runtime with another compiler, or with that linked in,
+// has none beside it.
+static void load_compiler(void) {
+  struct cs_runtime runtime;
+  char path[sizeof runtime.path + 16];
+  if (!cs_runtime_find(&runtime) || runtime.single_file) return;
+  int folder = (int)(cs_file_of(runtime.path) - runtime.path);
+  (void)snprintf(path, sizeof path, "%.*slibclrjit.so", folder, runtime.path);
+  if (dlopen(path, RTLD_LAZY) == NULL) cs_log("%s is not loaded before it is needed", path);
+}
+
 HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *options) {
   struct cs_error err = {""};
   bool attached = options->attached;
@@ -322,6 +339,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *opti
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
   if (!read_options(&err) || !are_events_safe(&err)) return refuse(err.text);
+  if (!attached) load_compiler();
   struct clrsnap_opts opts = {.size = sizeof opts, .max_depth = cs_agent.wire.header->max_depth};
   if (FAILED(cs_library_start(info, &opts, &err))) return refuse(err.text);
   // The library may be serving another profiler, too, and then uses that one's ICorProfilerInfo.

@@ -35,6 +35,16 @@ wait "${busy[@]}" 2> /dev/null
 pass "everything is there from the start of Main on"
 
 export DOTNET_DbgEnableMiniDump=0
+# The runtime loads its compiler only when the program has begun; no stack may be cut for that.
+compiled=0
+for _ in {1..8}; do
+  timeout -k 5 300 "$clrsnap" record -F 5000 -o start.folded -- dotnet "$APP" throw > truth 2> err
+  compiled=$((compiled + $(grep -c '\[JIT\]' start.folded)))
+  ! grep '^\[cut: unknown-code\];\[JIT\]' start.folded || { cat err; fail "stacks are cut in the compiler, which was loaded just before"; }
+done
+[ $compiled -ge 80 ] || fail "only $compiled stacks in the compiler"
+pass "$compiled different stacks in the compiler, none cut"
+
 for how in nothing exit throw failfast; do
   dotnet "$APP" $how > /dev/null 2>&1
   alone=$?
