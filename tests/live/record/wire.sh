@@ -25,11 +25,16 @@ record() {  # record WHAT PREFIX...: of $PID
   [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$what: exit code $rc"; }
   grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$what: nothing was seen"; }
 }
+# works: waits until the program, started by start(), does what is to be seen. On a busy machine that may be seconds after
+# its code has been mapped.
+is_hot() { grep -qsx 'Hot worker' "/proc/$PID"/task/*/comm; }
+works() { until_true 120 is_hot || fail "the program does not work"; }
 PID=
 trap '[ -z "$PID" ] || kill -9 "$PID" 2> /dev/null; rm -rf "$WORK"' EXIT
 
 # ---- Truncating it during a recording is an error, and both processes survive ----
 start
+works
 "$clrsnap" record -d 2 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
 command=$!
 until [ "$(memories $PID)" -ge 2 ]; do sleep 0.02; done
@@ -85,6 +90,7 @@ if unshare --mount true 2> /dev/null; then
   start unshare --mount sh -c 'mount -t tmpfs none /dev && ln -s "$0" /dev/shm &&
     mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/zero c 1 5 && mknod -m 666 /dev/urandom c 1 9 &&
     exec "$@"' "$WORK/elsewhere"
+  works
   record "with another /dev/shm"
   stop
   ls -A "$WORK/elsewhere" | grep . && fail "a file where the process has /dev/shm lead to"
@@ -93,6 +99,7 @@ fi
 
 # ---- Limits of the process: the command says so, and the process survives ----
 start
+works
 prlimit --pid $PID --fsize=2097152:
 rc=0
 "$clrsnap" record -d 0.5 -o "$WORK/no.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
@@ -123,6 +130,7 @@ APP=$WORK/app/${APP##*/}
 export CLRSNAP_LIB=$WORK/app/libclrsnap.so
 export DOTNET_CLI_HOME=$WORK/theirs HOME=$WORK/theirs
 start setpriv --reuid 65534 --regid 65534 --clear-groups
+works
 record "another user's"
 [ "$(stat -c %u "/proc/$PID")" = 65534 ] || fail "the program is not another user's"
 gone $PID "another user's"
