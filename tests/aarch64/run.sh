@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
+# run.sh build|unit|machine|twin|native BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
 #   build   compiles libclrsnap.so and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
 #   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
 #   twin    runs the reference twin of the managed unwinder (twin.c) over every function of this machine's CoreLib, compiled
 #           for arm64 by crossgen2
+#   native  runs the reference twin of the native rows (native_twin.c) over the native code of a real arm64 runtime
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }
@@ -44,6 +45,15 @@ twin() {
     mv "$image.new" "$image"
   fi
   qemu-aarch64 -L "$material/aarch64-root" "$build/aarch64/bin/twin" "$image"
+}
+
+native() {
+  local option
+  "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
+  for option in "" --uncorrected; do
+    # shellcheck disable=SC2086
+    qemu-aarch64 -L "$material/aarch64-root" "$build/aarch64/bin/native_twin" $option "$material/aarch64-runtime/program"
+  done
 }
 
 "$what"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { FP = 29, LR = 30, SP = 31 };
+enum { PASSES = 3 };  // over an instruction: it is reached, fp is not kept, lr is not kept
 
 struct follower {
   struct steps *steps;
@@ -38,6 +39,11 @@ static void reach(struct follower *f, int64_t at, const struct step_state *state
   struct step_state *there = &f->steps->state[at];
   if (there->reached) {
     if (!there->conflict && !same(there, state)) there->conflict = true;
+    bool fp_kept = there->fp_kept && state->fp_kept, lr_kept = there->lr_kept && state->lr_kept;
+    if (fp_kept == there->fp_kept && lr_kept == there->lr_kept) return;
+    there->fp_kept = fp_kept;
+    there->lr_kept = lr_kept;
+    f->todo[f->pending++] = (uint32_t)at;
     return;
   }
   *there = *state;
@@ -57,13 +63,16 @@ static void move_register(struct step_state *s, unsigned reg, int32_t below, boo
   if (!load) {
     if (!s->own[i]) return;  // not its caller's value any more
     s->own[i] = false;
-    s->saved[i] = below;
+    s->saved[i] = s->left[i] = below;
   } else if (s->saved[i] == below) {
     s->own[i] = true;
     s->saved[i] = 0;
-    if (reg == FP) s->fp_is_frame = false;
+    if (reg == FP) s->fp_is_frame = false, s->fp_kept = true;
+    if (reg == LR) s->lr_kept = true;
   } else {
     s->own[i] = false;
+    if (reg == FP) s->fp_kept = false;
+    if (reg == LR) s->lr_kept = false;
   }
 }
 
@@ -126,7 +135,7 @@ static bool step_sum(struct follower *f, struct step_state *s, uint32_t code) {
     s->sp_known = known;
     s->sp_below = below;
   } else if (to == FP) {
-    s->own[STEP_FP] = false;
+    s->own[STEP_FP] = s->fp_kept = false;
     s->fp_is_frame = known;
     s->fp_below = below;
   }
@@ -164,7 +173,7 @@ static void follow(struct follower *f, const uint32_t *code, uint32_t at) {
   } else if ((c & 0xFFE0001F) == 0xD4200000) {  // brk
     return;
   } else if (steps_is_call(c)) {
-    if (s.own[STEP_LR]) s.own[STEP_LR] = false;  // what was there is lost
+    s.own[STEP_LR] = s.lr_kept = false;  // what was there is lost
     memset(f->is_constant, 0, sizeof f->is_constant);
   } else if (!step_memory(&s, c) && !step_sum(f, &s, c)) {
     step_constant(f, c);
@@ -174,10 +183,10 @@ static void follow(struct follower *f, const uint32_t *code, uint32_t at) {
 
 bool steps_follow(struct steps *steps, const uint32_t *code, uint32_t count) {
   struct follower f = {.steps = steps};
-  struct step_state entry = {.sp_known = true};
+  struct step_state entry = {.sp_known = true, .fp_kept = true, .lr_kept = true};
   free(steps->state);
   steps->state = calloc(count, sizeof *steps->state);
-  f.todo = calloc(count, sizeof *f.todo);
+  f.todo = calloc(count, PASSES * sizeof *f.todo);
   steps->count = count;
   bool ok = steps->state != NULL && f.todo != NULL;
   for (unsigned i = 0; i < STEP_SAVED; i++) entry.own[i] = true;

@@ -21,6 +21,10 @@ struct step_state {
   // that has been saved counts as overwritten at once.
   bool own[STEP_SAVED];
   int32_t saved[STEP_SAVED];
+  // Whether fp and lr have it although they are saved: nothing that this code knows has written to
+  // them. Unwind data may count on that.
+  bool fp_kept, lr_kept;
+  int32_t left[STEP_SAVED];  // where a register was saved last, although it may be restored by now
 };
 
 struct steps {

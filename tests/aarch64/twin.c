@@ -10,19 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aarch64/steps.h"
+#include "aarch64/made_up.h"
 #include "codemap/reader.h"
 #include "ref/pe.h"
 #include "unwind/sites.h"
 
-// Where everything is in the made-up process.
 #define IMAGE_BASE ((uint64_t)0xFFFF00000000)
-#define STACK_LO 0xFFFFF0000000ull
-#define STACK_HI 0xFFFFF1000000ull
-#define CFA ((uint64_t)0xFFFFF0800000)
-#define RETURN_IP 0xF23456789AB0ull
-#define FAR_BELOW ((uint64_t)0x40000)  // an sp that has gone somewhere below the frame (localloc)
-enum { MAX_REPORTS = 40 };
 
 struct function {
   uint32_t begin, unwind, end;
@@ -31,28 +24,10 @@ struct function {
 static struct ref_pe pe;
 static struct cs_world world;
 static struct cs_sites sites;
-static struct step_state state;  // the frame that is made up now
-static const struct cs_stack stack = {.lo = STACK_LO, .hi = STACK_HI};
-
-static uint64_t callers_value(int slot) {
-  return slot == STEP_LR ? RETURN_IP : 0xCA11E400 + (uint64_t)slot * 0x1110;
-}
-
-static uint64_t stack_word(uint64_t address) {
-  for (int i = 0; i < STEP_SAVED; i++)
-    if (state.saved[i] != 0 && address == CFA - (uint64_t)(int64_t)state.saved[i])
-      return callers_value(i);
-  return (address * 0x9E3779B97F4A7C15ull) >> 17 | 1;  // nothing's value
-}
 
 static bool read_made_up(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
   (void)mem;
-  if (address >= STACK_LO && address < STACK_HI) {
-    if (len != 8 || (address & 7) != 0) return false;
-    uint64_t value = stack_word(address);
-    memcpy(dst, &value, sizeof value);
-    return true;
-  }
+  if (made_up_read(address, dst, len)) return true;
   if (address < IMAGE_BASE || address - IMAGE_BASE > UINT32_MAX) return false;
   const uint8_t *from = ref_pe_at(&pe, (uint32_t)(address - IMAGE_BASE), (uint32_t)len);
   if (from == NULL) return false;
@@ -64,38 +39,6 @@ static struct counts {
   uint64_t functions, instructions, unreached, conflicts, unplaced, checked, call_sites, ruled,
       decoded, wrong;
 } counts;
-
-static void make_up(struct cs_regs *regs, uint64_t ip) {
-  for (unsigned i = 0; i < CS_REG_COUNT; i++) regs->r[i] = 0xDEAD0001 + i * 0x10000;
-  regs->known = CS_REGS_ALL;
-  for (int i = 0; i < STEP_SAVED; i++)
-    if (state.own[i]) regs->r[STEP_FIRST + i] = callers_value(i);
-  regs->r[CS_SP] = CFA - (state.sp_known ? (uint64_t)(int64_t)state.sp_below : FAR_BELOW);
-  if (state.fp_is_frame) regs->r[CS_FP] = CFA - (uint64_t)(int64_t)state.fp_below;
-  regs->r[CS_IP] = ip;
-}
-
-// Checks that this is the made-up caller, except for the registers that the code has given up.
-static bool is_caller(const struct cs_regs *regs) {
-  if (regs->r[CS_IP] != RETURN_IP || regs->r[CS_SP] != CFA) return false;
-  for (int i = 0; i < STEP_LR; i++)
-    if ((state.own[i] || state.saved[i] != 0) && regs->r[STEP_FIRST + i] != callers_value(i))
-      return false;
-  return true;
-}
-
-static void report(const char *what, const struct function *f, uint32_t at, int stop,
-                   const struct cs_regs *regs) {
-  static int reports;
-  if (reports++ >= MAX_REPORTS) return;
-  printf(
-      "%s: function at rva %#x + %#x (stop %d): sp cfa%+lld, ip %#llx, fp %#llx; the frame is "
-      "cfa - sp %d%s, cfa - fp %d%s\n",
-      what, f->begin, at * 4, stop, (long long)(regs->r[CS_SP] - CFA),
-      (unsigned long long)regs->r[CS_IP], (unsigned long long)regs->r[CS_FP], state.sp_below,
-      state.sp_known ? "" : " (not known)", state.fp_below,
-      state.fp_is_frame ? "" : " (not a frame)");
-}
 
 static struct cs_code describe(const struct function *f) {
   return (struct cs_code){
@@ -111,12 +54,12 @@ static struct cs_code describe(const struct function *f) {
 static void check_step(const struct function *f, uint32_t at, bool exact) {
   struct cs_code code = describe(f);
   struct cs_regs regs;
-  make_up(&regs, code.begin + at * 4);
-  enum cs_stop stop = cs_unwind_managed(&world, &code, &stack, exact, &regs);
+  made_up_regs(&regs, code.begin + at * 4, false);
+  enum cs_stop stop = cs_unwind_managed(&world, &code, &made_up_stack, exact, &regs);
   counts.checked++;
-  if (stop == CS_STOP_NONE && is_caller(&regs)) return;
+  if (stop == CS_STOP_NONE && made_up_is_caller(&regs)) return;
   counts.wrong++;
-  report(exact ? "interrupted" : "calling", f, at, (int)stop, &regs);
+  made_up_report(exact ? "interrupted" : "calling", f->begin, at, (int)stop, &regs);
 }
 
 // After a call: decoded, and by the rule of its call site.
@@ -126,18 +69,18 @@ static void check_call(const struct function *f, uint32_t at) {
   struct cs_cfi_rule rule;
   check_step(f, at, false);
   counts.call_sites++;
-  make_up(&regs, code.begin + at * 4);
+  made_up_regs(&regs, code.begin + at * 4, false);
   if (!cs_rule_of_managed(&world, &code, NULL, regs.r[CS_IP], &rule)) {
     counts.decoded++;
     return;
   }
   cs_site site = cs_sites_add(&sites, regs.r[CS_IP], &rule, CS_CODE_R2R);
   counts.ruled += site != 0;
-  enum cs_stop stop = site != 0 ? cs_site_apply(&sites, site, &world.mem, &stack, &regs)
-                                : cs_rule_apply(&rule, &world.mem, &stack, &regs);
-  if (stop == CS_STOP_NONE && is_caller(&regs)) return;
+  enum cs_stop stop = site != 0 ? cs_site_apply(&sites, site, &world.mem, &made_up_stack, &regs)
+                                : cs_rule_apply(&rule, &world.mem, &made_up_stack, &regs);
+  if (stop == CS_STOP_NONE && made_up_is_caller(&regs)) return;
   counts.wrong++;
-  report("by rule", f, at, (int)stop, &regs);
+  made_up_report("by rule", f->begin, at, (int)stop, &regs);
 }
 
 static void check_function(const struct function *f) {
@@ -151,19 +94,19 @@ static void check_function(const struct function *f) {
   }
   counts.functions++;
   for (uint32_t i = 0; i < steps.count; i++) {
-    state = steps.state[i];
+    made_up_frame = steps.state[i];
     counts.instructions++;
-    counts.unreached += !state.reached;
-    counts.conflicts += state.reached && state.conflict;
-    if (!state.reached || state.conflict) continue;
-    if (!state.sp_known && !state.fp_is_frame) {
+    counts.unreached += !made_up_frame.reached;
+    counts.conflicts += made_up_frame.reached && made_up_frame.conflict;
+    if (!made_up_frame.reached || made_up_frame.conflict) continue;
+    if (!made_up_frame.sp_known && !made_up_frame.fp_is_frame) {
       counts.unplaced++;
       continue;
     }
     check_step(f, i, true);
     // After a throw nothing need follow.
     if (!steps_is_call(code[i]) || i + 1 == steps.count) continue;
-    state.own[STEP_LR] = false;
+    made_up_frame.own[STEP_LR] = false;
     check_call(f, i + 1);
   }
 }

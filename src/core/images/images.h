@@ -28,11 +28,12 @@ enum cs_cfa_how {
   CS_CFA_INDEXED,    // [rsp + off + reg * 8] + cfa_add (OpenSSL's Montgomery multiplication)
   CS_CFA_UCONTEXT,   // no CFA: the registers are those that a call preserves in the ucontext that
                      // `cfa_reg` points to (setcontext)
-  CS_CFA_CONTEXT,    // no CFA: the registers are those of the CONTEXT that `cfa_reg` points to
+  CS_CFA_CONTEXT,    // no CFA: the registers are those of the CONTEXT at reg + off
   CS_CFA_FAULT,      // reg + off, and the caller was interrupted by a fault, so it is not at a call
   CS_CFA_JUMP,       // no CFA: execution is about to continue elsewhere for good (longjmp). There
                      // rsp is the value of `cfa_reg`; what is saved "at the CFA" is at register
                      // `cfa_add` + off
+  CS_CFA_RESUME,     // like JUMP, and the ip there is not a return address
   CS_CFA_EH_RETURN,  // like REG, but the caller is gone: the registers are those of the frame that
                      // catches an exception, which libgcc's locals describe (native/ehreturn.c)
   CS_CFA_PLT,        // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index

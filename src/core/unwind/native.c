@@ -145,12 +145,16 @@ CS_ISLAND static enum cs_stop step_jump(struct cs_native_step *s, const struct c
   if (!cs_native_knows(regs, rule->cfa_reg) || !cs_native_knows(regs, rule->cfa_add))
     return CS_STOP_NATIVE_RULE;
   uint64_t sp = regs->r[rule->cfa_reg];
+  cs_regmask kept = rule->cfa_how == CS_CFA_RESUME ? regs->known & CS_REGS_RESUMED : 0;
   if ((sp & 7) != 0 || !cs_stack_holds(s->stack, sp, 8)) return CS_STOP_BAD_SP;
   for (unsigned slot = 0; slot < CS_CFI_RA && sp == regs->r[CS_SP]; slot++)
     if (there.slot[slot].how == CS_CFI_AT_CFA) there.slot[slot].how = CS_CFI_SAME;
   s->cfa = regs->r[rule->cfa_add];
   enum cs_stop stop = step_rule(s, &there, regs);
-  if (stop == CS_STOP_NONE) regs->r[CS_SP] = sp;
+  if (stop == CS_STOP_NONE) {
+    regs->r[CS_SP] = sp;
+    regs->known |= kept;
+  }
   return stop;
 }
 
@@ -178,9 +182,9 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   if (rule == NULL) return CS_STOP_NO_NATIVE_RULE;
   if (rule->cfa_how == CS_CFA_CONTEXT || rule->cfa_how == CS_CFA_UCONTEXT) {
     if (!cs_native_knows(regs, rule->cfa_reg)) return CS_STOP_NATIVE_RULE;
-    uint64_t at = regs->r[rule->cfa_reg];
+    uint64_t at = regs->r[rule->cfa_reg], context = at + (uint64_t)(int64_t)rule->cfa_off;
     enum cs_stop stop = rule->cfa_how == CS_CFA_CONTEXT
-                            ? cs_native_step_context(&world->mem, stack, at, regs)
+                            ? cs_native_step_context(&world->mem, stack, context, regs)
                             : cs_native_step_ucontext(&world->mem, stack, at, regs);
     *signal_frame = stop == CS_STOP_NONE;  // the ip is not a return address
     return stop;
@@ -188,10 +192,9 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return CS_STOP_BASE;
   if (rule->slot[CS_CFI_RA].how == CS_CFI_SAME) return CS_STOP_NATIVE_RULE;
   struct cs_native_step s = {.mem = &world->mem, .stack = stack, .from = regs};
-  if (rule->cfa_how == CS_CFA_JUMP) {
+  if (rule->cfa_how == CS_CFA_JUMP || rule->cfa_how == CS_CFA_RESUME) {
     enum cs_stop stop = step_jump(&s, rule, regs);
-    // The ip that RtlRestoreContext continues at is not a return address; longjmp's is.
-    *signal_frame = stop == CS_STOP_NONE && rule->cfa_reg == CS_SP;
+    *signal_frame = stop == CS_STOP_NONE && rule->cfa_how == CS_CFA_RESUME;
     return stop;
   }
   enum cs_stop stop = find_cfa(&s, rule, &s.cfa);

@@ -5,16 +5,11 @@
 
 #include "native/cfi.h"
 
-enum { CS_QUIRKS = 0 };  // none is known on this architecture
+enum { CS_QUIRKS = 3 };  // functions that are recognised by their own code, on .NET 10
 
-static inline bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules,
-                                   struct cs_rows *rows, unsigned *found) {
-  (void)text;
-  (void)size;
-  (void)rules;
-  (void)rows;
-  *found = 0;
-  return true;
-}
+// Finds the functions in libcoreclr's `text` (or a copy of it), and corrects the rows of that text.
+// Returns false if it runs out of memory; some rows may then still be wrong.
+bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, struct cs_rows *rows,
+                     unsigned *found);
 
 #endif

@@ -50,14 +50,14 @@ CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t
   return ip;
 }
 
-// The runtime attributes a fault in a leaf helper (a write barrier) to the helper's caller.
+// The runtime attributes a fault in a leaf helper (a write barrier) to the helper's caller: it sets
+// pc to lr, and leaves lr.
 CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
                                      const struct cs_regs *regs, bool *in_caller) {
   (void)walk;
   if (fault->r[CS_SP] != regs->r[CS_SP]) return false;
   *in_caller = fault->r[CS_IP] != regs->r[CS_IP];
-  return !*in_caller ||
-         ((regs->known & CS_REG_BIT(CS_LR)) != 0 && cs_ip_of(regs->r[CS_LR]) == fault->r[CS_IP]);
+  return !*in_caller || cs_ip_of(fault->r[CS_LR]) == fault->r[CS_IP];
 }
 
 // A frame may keep its return address anywhere in it. OnHijackTripThread, which the method returns

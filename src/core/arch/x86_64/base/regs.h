@@ -42,6 +42,8 @@ struct cs_regs {
 #define CS_REGS_PRESERVED                                                              \
   (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
    CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15) | CS_REG_BIT(CS_RIP))
+// What code that continues at an interrupted place has of it besides.
+#define CS_REGS_RESUMED 0u
 #define CS_REGS_ALL ((1u << CS_REG_COUNT) - 1)
 
 // The same in a record of a frame (walk/record.h).

@@ -74,7 +74,7 @@ static uint16_t leaving(struct cs_rules *rules, uint16_t rule) {
   if (rule == CS_NO_RULE) return rule;
   struct cs_cfi_rule r = rules->rule[rule];
   if (r.cfa_how == CS_CFA_REG && r.cfa_reg == CS_RSP && r.cfa_off == 0) {  // jmp rcx
-    r.cfa_how = CS_CFA_JUMP;
+    r.cfa_how = CS_CFA_RESUME;
     r.cfa_add = CS_RSP;
   }
   for (unsigned i = 0; i < CS_CFI_RA; i++)

@@ -123,7 +123,7 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
   struct cs_cfi_rule rule;
   memset(&rule, 0, sizeof rule);
   if (place->context == JUMPS) {
-    rule.cfa_how = CS_CFA_JUMP;
+    rule.cfa_how = CS_CFA_RESUME;
     rule.cfa_reg = rule.cfa_add = CS_RSP;
     rule.slot[CS_CFI_RA].how = CS_CFI_IN_REG;
     rule.slot[CS_CFI_RA].off = CS_RAX;
