@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/holdups.h"
 #include "agent/program_start.h"
+#include "agent/stragglers.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "engines/ask.h"
@@ -169,7 +169,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_equip_begin();
   cs_threads_adopt();
   cs_threads_start_engines();
-  cs_holdups_begin();
+  cs_stragglers_begin();
   cs_log("recording, pid %d, signal %d", getpid(), cs_threads.signal_number);
   bool begun = begin_events(err);
   cs_holders_start(cs_clock_now_ns());
@@ -347,7 +347,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   cs_store_release(&cs_signal.awaits, NULL);
   bool walks_ended = cs_epoch_wait();
   cs_handler_times_end();
-  cs_holdups_end();
+  cs_stragglers_end();
   cs_asks_end();
   drain();
   cs_drain_end();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The profiler object, which the runtime calls. Callbacks pass events on to the library (snapshot) and
-// to the rooms below; what takes time is left to the agent's thread.
+// The profiler object, which the runtime calls. Callbacks pass events on to the library (snapshot)
+// and to the rooms below; what takes time is left to the agent's thread.
 //
-// Invariant: whatever goes wrong here, the program runs on. A refusal is a failed load and one line,
-// never an exception, a signal or an endless wait. Threads: the runtime's, several at a time.
+// Invariant: whatever goes wrong here, the program runs on. A refusal is a failed load and one
+// line, never an exception, a signal or an endless wait. Threads: the runtime's, several at a time.
 // Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/holdups.h"
 #include "agent/loop.h"
 #include "agent/program_start.h"
 #include "agent/start.h"
+#include "agent/stragglers.h"
 #include "base/log.h"
 #include "clr/clr.h"
 #include "contract/contract.h"
@@ -131,13 +131,13 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
 static HRESULT suspend_started(ICorProfilerCallback11 *self, COR_PRF_SUSPEND_REASON reason) {
   (void)self;
   cs_wall_suspending((uint32_t)reason);
-  cs_holdups_suspending((uint32_t)reason);
+  cs_stragglers_suspending((uint32_t)reason);
   return S_OK;
 }
 
 static HRESULT suspend_aborted(ICorProfilerCallback11 *self) {
   (void)self;
-  cs_holdups_suspended();
+  cs_stragglers_suspended();
   cs_wall_resumed();
   return S_OK;
 }
@@ -150,7 +150,7 @@ static HRESULT resume_finished(ICorProfilerCallback11 *self) {
 
 static HRESULT suspend_finished(ICorProfilerCallback11 *self) {
   (void)self;
-  cs_holdups_suspended();
+  cs_stragglers_suspended();
   cs_awaits_suspended();
   cs_lock_objects_may_move();
   return S_OK;

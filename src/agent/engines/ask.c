@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Asks by signal: SIGURG, or the library's own signal where the program uses SIGURG. Invariant: a
-// thread that has not taken its signal yet is sent no other one. So a thread that blocks signals, or
-// gets no processor, has a single one pending, whatever it is asked for meanwhile, in this recording
-// or the next. The agent's thread only. Signal-safe: no.
+// thread that has not taken its signal yet is sent no other one. So a thread that blocks signals,
+// or gets no processor, has a single one pending, whatever it is asked for meanwhile, in this
+// recording or the next. The agent's thread only. Signal-safe: no.
 #include "engines/ask.h"
 
 #include <errno.h>
@@ -84,14 +84,14 @@ bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_a
 
 // The agent's thread may give SIGURG back at the same time, and forgets what has been asked for
 // after that; where it has done so before the signal was sent, the signal is ignored.
-void cs_ask_holdup(struct cs_agent_thread *t, uint32_t type) {
+void cs_ask_straggler(struct cs_agent_thread *t, uint32_t type) {
   struct cs_thread *entry = t->thread;
   struct cs_error why;
   cs_store_relaxed(&entry->asked_type, type);
   bool urg = cs_sigurg_is_taken();
   if (!may_be_sent_one(entry) || (urg ? cs_sigurg_is_lost() : !cs_own_signal_is_there(&why)))
     return;
-  if (cs_or_seq(&entry->asked, (uint32_t)CS_ASKED_HOLDUP) != 0) return;
+  if (cs_or_seq(&entry->asked, (uint32_t)CS_ASKED_STRAGGLER) != 0) return;
   cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
   if (!send_signal(entry, t->tid, urg) || urg != cs_sigurg_is_taken())
     cs_store_release(&entry->asked, 0u);

@@ -7,14 +7,15 @@
 #include "state/threads.h"
 
 // Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
-// for (CS_ASKED_LOOK). False: it is not asked, also if the same has been asked for and not been done yet.
+// for (CS_ASKED_LOOK). False: it is not asked, also if the same has been asked for and not been
+// done yet.
 bool cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);
 // May it be asked for its registers (CS_ASKED_REGS), as far as signals go?
 bool cs_ask_may_report(const struct cs_thread *entry);
 // Asks a thread of the locked list, which holds up a suspension, for a sample. `type`: what the
-// sample is about. The watching thread of agent/holdups.c only.
-void cs_ask_holdup(struct cs_agent_thread *thread, uint32_t type);
+// sample is about. The watching thread of agent/stragglers.c only.
+void cs_ask_straggler(struct cs_agent_thread *thread, uint32_t type);
 void cs_asks_begin(void);
 void cs_asks_check(uint64_t now_ns);             // now and then: is SIGURG still ours?
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten

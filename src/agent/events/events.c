@@ -296,7 +296,7 @@ static bool take_triggered(const struct cs_sample_event *way, const struct cs_sa
 
 // The pause makes two events: the way of all threads to their safe points, and the work after it.
 // Both are taken at its end, when no thread waits for this one any more. The part of the way that
-// samples of the threads that have held it up account for is theirs (agent/holdups.h).
+// samples of the threads that have held it up account for is theirs (agent/stragglers.h).
 static void end_pause(const struct cs_sample_event *e) {
   char name[128], way_name[160];
   uint64_t now = cs_clock_now_ns(), from = cs_load_acquire(&pause_ns);

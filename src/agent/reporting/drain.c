@@ -128,7 +128,7 @@ static uint32_t holds(const struct cs_sample *s) {
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   // Where a thread is that holds something up or a lock counts, also in the runtime's and native
   // code.
-  bool whole = s->cause == CS_CAUSE_HOLDUP || s->mode == CS_WIRE_MODE_HOLDERS;
+  bool whole = s->cause == CS_CAUSE_STRAGGLER || s->mode == CS_WIRE_MODE_HOLDERS;
   uint32_t skip = whole ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;

@@ -5,7 +5,7 @@
 // Threads: callbacks come on the runtime's threads, several at a time. A single thread of ours,
 // ".clrsnap" (the agent's thread), asks the CLR for names, reads the ring and writes to the wire.
 // It holds no lock while it calls the CLR (contract: C19), and a callback waits for it only for a
-// bounded time. Another one, ".clrsnap-gc", only watches suspensions (agent/holdups.h).
+// bounded time. Another one, ".clrsnap-gc", only watches suspensions (agent/stragglers.h).
 #ifndef CS_STATE_STATE_H
 #define CS_STATE_STATE_H
 
@@ -52,7 +52,7 @@ struct cs_agent {
   uint32_t state;        // enum cs_agent_state; a futex. The starting thread, then the agent's
   uint32_t wake;         // bumped to wake the agent's thread; a futex. Any thread
   uint32_t tid;          // of the agent's thread. The agent's thread
-  uint32_t watcher_tid;  // of the thread that watches suspensions (agent/holdups.h); 0: there is
+  uint32_t watcher_tid;  // of the thread that watches suspensions (agent/stragglers.h); 0: there is
                          // none. That thread, and the agent's
   uint64_t period_ns;    // between samples: 1 / hz, or more under a budget. The agent's thread
   // Set before the agent's thread exists; NULL again when it has detached.

@@ -76,7 +76,7 @@ struct cs_agent_thread {
 
   uint64_t asked_ns;  // ask.c: when it was last sent a signal. Atomic
 
-  // agent/holdups.c, the watching thread only: the last look that found it in cooperative mode.
+  // agent/stragglers.c, the watching thread only: the last look that found it in cooperative mode.
   uint64_t looked_in;                 // the suspension (struct cs_suspension.begun)
   uint64_t looked_ns, looked_cpu_ns;  // when that was; its CPU clock then
 

@@ -11,8 +11,8 @@
 #include "formats/markdown.h"
 #include "formats/markdown_brief.h"
 #include "formats/writers.h"
+#include "profile/blockers.h"
 #include "profile/change.h"
-#include "profile/holdups.h"
 #include "profile/pool.h"
 
 struct page {

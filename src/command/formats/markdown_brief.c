@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/print.h"
-#include "profile/holdups.h"
+#include "profile/blockers.h"
 #include "profile/pool.h"
 
 void cs_brief_put_first(const struct cs_profile_set *set, unsigned most_name, FILE *out) {
@@ -28,16 +28,16 @@ void cs_brief_put_first(const struct cs_profile_set *set, unsigned most_name, FI
       cs_print(out, "\n");
     }
     if (f->mode != CS_WIRE_MODE_GC) continue;
-    struct cs_holdups holdups;
-    cs_holdups_find(&holdups, p);
-    if (holdups.count > 0) {
+    struct cs_blockers blockers;
+    cs_blockers_find(&blockers, p);
+    if (blockers.count > 0) {
       cs_print(out, "pauses held up by ");
-      cs_holdup_put_place(p, &holdups.at[0], most_name, out);
+      cs_blocker_put_place(p, &blockers.at[0], most_name, out);
       cs_print(out, ": ");
-      cs_holdup_put_time(&holdups.at[0], out);
+      cs_blocker_put_time(&blockers.at[0], out);
       cs_print(out, "\n");
     }
-    cs_holdups_free(&holdups);
+    cs_blockers_free(&blockers);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "base/prefix.h"
 #include "base/print.h"
 #include "formats/markdown.h"
-#include "profile/holdups.h"
+#include "profile/blockers.h"
 
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
@@ -140,24 +140,24 @@ static uint64_t weight_of_collector(const struct cs_profile *p) {
 // The part of the pauses in which threads were still on the way to their safe points.
 static void check_way(struct list *l, const struct cs_profile *p) {
   enum { MOST_NAME = 80 };
-  struct cs_holdups holdups;
-  cs_holdups_find(&holdups, p);
-  double way = p->facts.weight > 0 ? 100 * (double)holdups.way_ns / (double)p->facts.weight : 0;
+  struct cs_blockers blockers;
+  cs_blockers_find(&blockers, p);
+  double way = p->facts.weight > 0 ? 100 * (double)blockers.way_ns / (double)p->facts.weight : 0;
   bool shown = way >= 25 && item(l);
   if (shown)
     cs_print(l->out,
              "%.0f %% of the pauses was the way to the safe point: a thread ran where the runtime "
              "cannot stop it, or got no processor.",
              way);
-  if (shown && holdups.count > 0) {
+  if (shown && blockers.count > 0) {
     cs_print(l->out, " Longest in `");
-    cs_holdup_put_place(p, &holdups.at[0], MOST_NAME, l->out);
+    cs_blocker_put_place(p, &blockers.at[0], MOST_NAME, l->out);
     cs_print(l->out, "`: ");
-    cs_holdup_put_time(&holdups.at[0], l->out);
+    cs_blocker_put_time(&blockers.at[0], l->out);
     cs_print(l->out, ".");
   }
   if (shown) cs_print(l->out, "\n");
-  cs_holdups_free(&holdups);
+  cs_blockers_free(&blockers);
 }
 
 static void check_shares(struct list *l, const struct cs_profile *p) {

@@ -70,7 +70,7 @@ function nearestOwn(rec) {
 
 // In mode gc: how long suspensions waited for threads that were in a method of the program's own code,
 // the longest first: see Groups.
-function longestHoldups(rec) {
+function longestBlockers(rec) {
   const sums = new Groups(rec), place = nearestOwn(rec);
   rec.entryNode.forEach((node, i) => {
     if (place[node] >= 0 && rec.names[rec.frame[node]].startsWith("[holds up ")) sums.add(place[node], rec.entryOwn.weight[i]);
@@ -168,9 +168,9 @@ function fillGlance(recording, tree, open) {
     lines.push(line(`Waits for locks${all}`, [`${weightText(whole, rec.unit)}, held by `, ...holders.filter(({weight}, i) => i === 0 || weight >= whole / 20).flatMap(({frame, weight}, i) =>
       [i > 0 ? " · " : "", method(rec, frame), ` ${percent(weight, whole)}`])]));
   }
-  const holdups = longest(longestHoldups, ["gc"]);
-  if (holdups.length > 0) {
-    lines.push(line(`Pauses held up${all}`, holdups.flatMap((sum, i) =>
+  const blockers = longest(longestBlockers, ["gc"]);
+  if (blockers.length > 0) {
+    lines.push(line(`Pauses held up${all}`, blockers.flatMap((sum, i) =>
       [i > 0 ? " · " : "", ...placed(sum), ` ${weightText(sum.weight, sum.rec.unit)}`])));
   }
   if (recording.pool !== "") lines.push(line("Thread pool:", [recording.pool], recording.pool.includes("not starved in") ? "" : "odd"));

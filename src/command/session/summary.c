@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "profile/holdups.h"
+#include "profile/blockers.h"
 #include "profile/pool.h"
 #include "util/say.h"
 
@@ -315,19 +315,19 @@ static void print_budget(const struct cs_wire_budget *b, uint32_t hz, FILE *out)
 }
 
 // Where threads were that held up suspensions, if that was a part of the pauses that matters.
-static void print_holdups(const struct cs_profile *p, FILE *out) {
+static void print_blockers(const struct cs_profile *p, FILE *out) {
   enum { MOST = 3, LEAST_PART = 20 };
-  struct cs_holdups holdups;
-  cs_holdups_find(&holdups, p);
-  for (size_t i = 0; i < holdups.count && i < MOST; i++) {
-    if (holdups.at[i].ns < p->facts.weight / LEAST_PART) break;
+  struct cs_blockers blockers;
+  cs_blockers_find(&blockers, p);
+  for (size_t i = 0; i < blockers.count && i < MOST; i++) {
+    if (blockers.at[i].ns < p->facts.weight / LEAST_PART) break;
     cs_print(out, PREFIX "    held up by ");
-    cs_holdup_put_place(p, &holdups.at[i], MOST_NAME, out);
+    cs_blocker_put_place(p, &blockers.at[i], MOST_NAME, out);
     cs_print(out, ": ");
-    cs_holdup_put_time(&holdups.at[i], out);
+    cs_blocker_put_time(&blockers.at[i], out);
     cs_print(out, "\n");
   }
-  cs_holdups_free(&holdups);
+  cs_blockers_free(&blockers);
 }
 
 // What is shown is shares of what these samples stand for.
@@ -372,7 +372,7 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
              PREFIX "    estimated from looks at random times; mode lock has each wait's length\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
     cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
-  if (f->mode == CS_WIRE_MODE_GC) print_holdups(p, out);
+  if (f->mode == CS_WIRE_MODE_GC) print_blockers(p, out);
 }
 
 static void print_modes(const struct cs_profile_set *set, FILE *out) {

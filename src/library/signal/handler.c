@@ -48,7 +48,7 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
     uint32_t asked, cause;
   } kinds[] = {{CS_ASKED_WALL, CS_CAUSE_WALL},
                {CS_ASKED_LOOK, CS_CAUSE_LOOK},
-               {CS_ASKED_HOLDUP, CS_CAUSE_HOLDUP},
+               {CS_ASKED_STRAGGLER, CS_CAUSE_STRAGGLER},
                {CS_ASKED_HOLD, CS_CAUSE_HOLDS}};
   struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_NONE, 0, held};
   if (asked & CS_ASKED_REGS) report(&thread->reported, regs);
@@ -150,11 +150,11 @@ CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
   return is_from_us(info) && is_registered(thread) ? thread : NULL;
 }
 
-// Has this handler been put onto the alternate stack, which we never ask for? Go does that when it is
-// loaded, to every handler that it finds. Beside a null reference it destroys the frame of the
-// runtime's handler, which may be there while that handler runs elsewhere. So no thread takes another
-// such signal before the agent has noticed it. Not inlined: what it puts on the stack is not under
-// every walk.
+// Has this handler been put onto the alternate stack, which we never ask for? Go does that when it
+// is loaded, to every handler that it finds. Beside a null reference it destroys the frame of the
+// runtime's handler, which may be there while that handler runs elsewhere. So no thread takes
+// another such signal before the agent has noticed it. Not inlined: what it puts on the stack is
+// not under every walk.
 CS_ISLAND static __attribute__((noinline)) bool ignore_if_moved(int signo, const void *ucontext) {
   struct {
     uint64_t handler, flags, restorer, mask;

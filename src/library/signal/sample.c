@@ -287,9 +287,9 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
 }
 
 // Nothing, if the suspension does not wait for the thread any more.
-CS_ISLAND static void take_holdup(struct cs_sample_ring *ring, const struct cs_world *world,
-                                  struct cs_thread *thread, const struct cs_regs *regs,
-                                  uint64_t entry_tsc) {
+CS_ISLAND static void take_straggler(struct cs_sample_ring *ring, const struct cs_world *world,
+                                     struct cs_thread *thread, const struct cs_regs *regs,
+                                     uint64_t entry_tsc) {
   struct cs_sample_place place;
   struct cs_suspension *suspension = &cs_signal.suspension;
   struct cs_sampled from = {.world = world,
@@ -312,7 +312,7 @@ CS_ISLAND static void take_holdup(struct cs_sample_ring *ring, const struct cs_w
   uint64_t begin_cpu = cs_thread_cpu_ns();
   write_sample(ring, &place, &from);
   place.sample->tsc = entry_tsc;
-  place.sample->cause = CS_CAUSE_HOLDUP;
+  place.sample->cause = CS_CAUSE_STRAGGLER;
   place.sample->weight = weight;
   place.sample->mode = suspension->mode;
   place.sample->type = cs_load_relaxed(&thread->asked_type);
@@ -326,8 +326,8 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
   if (world != NULL && ring != NULL && is_sampled(thread)) {
-    if (cause->cause == CS_CAUSE_HOLDUP)
-      take_holdup(ring, world, thread, regs, cause->entry_tsc);
+    if (cause->cause == CS_CAUSE_STRAGGLER)
+      take_straggler(ring, world, thread, regs, cause->entry_tsc);
     else
       take(ring, world, thread, regs, cause);
   }

@@ -34,12 +34,12 @@ enum cs_sample_state {
 
 // What has made a thread take a sample.
 enum cs_cause {
-  CS_CAUSE_NONE,     // another thread took it while this one slept, or it is an event's
-  CS_CAUSE_WALL,     // a look at all threads
-  CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
-  CS_CAUSE_LOOK,     // a look at the threads that have a processor
-  CS_CAUSE_HOLDUP,   // the runtime is being suspended, and the thread holds that up
-  CS_CAUSE_HOLDS,    // it holds a lock that others wait for (struct cs_hold)
+  CS_CAUSE_NONE,       // another thread took it while this one slept, or it is an event's
+  CS_CAUSE_WALL,       // a look at all threads
+  CS_CAUSE_CLOCKED,    // an engine whose samples stand for the CPU time since the thread's last one
+  CS_CAUSE_LOOK,       // a look at the threads that have a processor
+  CS_CAUSE_STRAGGLER,  // the runtime is being suspended, and the thread holds that up
+  CS_CAUSE_HOLDS,      // it holds a lock that others wait for (struct cs_hold)
 };
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
@@ -61,17 +61,17 @@ struct cs_sample {
                              // not held, it was walked while it slept
   uint32_t put_off;          // signals before it for which no sample was taken (struct cs_cooldown)
   uint32_t frame_count;
-  uint16_t stop;      // enum cs_stop
-  uint16_t cause;     // enum cs_cause
-  uint32_t images;    // struct cs_images.sequence of the table that it was walked by
-  uint64_t loaded;    // struct cs_walk.loaded
-  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
-                      // the perf event's; CS_CAUSE_HOLDUP: time, ns; _HOLDS: the time that others
-                      // wait, ns; else 0
-  uint64_t lock;      // of a lock or its holder: the MethodTable of the lock's object; 0: unknown
-  uint32_t mode;      // an event's, a hold-up's or a holder's, as the agent numbers them; 0: it was
-                      // taken in time
-  uint32_t type;      // what an event is about, or a thread is held up by, as the agent numbers it
+  uint16_t stop;    // enum cs_stop
+  uint16_t cause;   // enum cs_cause
+  uint32_t images;  // struct cs_images.sequence of the table that it was walked by
+  uint64_t loaded;  // struct cs_walk.loaded
+  uint64_t weight;  // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
+                    // the perf event's; CS_CAUSE_STRAGGLER: time, ns; _HOLDS: the time that
+                    // others wait, ns; else 0
+  uint64_t lock;    // of a lock or its holder: the MethodTable of the lock's object; 0: unknown
+  uint32_t mode;    // an event's, a straggler's or a holder's, as the agent numbers them; 0: it was
+                    // taken in time
+  uint32_t type;    // what an event is about, or a thread is held up by, as the agent numbers it
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
   uint32_t kernel_count;  // of the kernel's addresses, or CS_KERNEL_UNKNOWN

@@ -61,11 +61,11 @@ enum { CS_LEAST_STACK = 64 << 10 };  // bytes, of a thread that is sent signals
 
 // What the agent asks a thread for.
 enum cs_asked {
-  CS_ASKED_WALL = 1,    // a sample of CS_CAUSE_WALL
-  CS_ASKED_LOOK = 2,    // one of CS_CAUSE_LOOK
-  CS_ASKED_HOLDUP = 4,  // one of CS_CAUSE_HOLDUP
-  CS_ASKED_HOLD = 8,    // one of CS_CAUSE_HOLDS
-  CS_ASKED_REGS = 16,   // to report its registers (struct cs_reported_regs), which is not a sample
+  CS_ASKED_WALL = 1,       // a sample of CS_CAUSE_WALL
+  CS_ASKED_LOOK = 2,       // one of CS_CAUSE_LOOK
+  CS_ASKED_STRAGGLER = 4,  // one of CS_CAUSE_STRAGGLER
+  CS_ASKED_HOLD = 8,       // one of CS_CAUSE_HOLDS
+  CS_ASKED_REGS = 16,  // to report its registers (struct cs_reported_regs), which is not a sample
 };
 
 // The registers that a handler has reported, for walks of the thread while it sleeps where it did
@@ -97,7 +97,7 @@ struct cs_thread {
   // other one is sent. The agent's thread sets them, the handler takes them.
   uint32_t asked;
   uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
-  uint32_t asked_type;    // CS_ASKED_HOLDUP: that sample's `type`. Atomic
+  uint32_t asked_type;    // CS_ASKED_STRAGGLER: that sample's `type`. Atomic
   struct cs_hold hold;    // CS_ASKED_HOLD
   struct cs_reported_regs reported;  // CS_ASKED_REGS
   uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)

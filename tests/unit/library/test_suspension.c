@@ -67,14 +67,14 @@ static void become(struct cs_thread *thread) {
 // What its handler does. Returns what its sample stands for; 0: it has taken none.
 static uint64_t hold_up(struct cs_thread *thread, uint64_t tsc) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
-  struct cs_signal_cause cause = {tsc, CS_CAUSE_HOLDUP, 0, NULL};
+  struct cs_signal_cause cause = {tsc, CS_CAUSE_STRAGGLER, 0, NULL};
   cs_sample_take(thread, &regs, &cause);
   const struct cs_sample *s = cs_sample_ring_peek(&ring);
   if (s == NULL) return 0;
   uint64_t weight = s->weight;
   assert_int_equal(s->mode, MODE);
   assert_int_equal(s->type, TYPE);
-  assert_int_equal(s->cause, CS_CAUSE_HOLDUP);
+  assert_int_equal(s->cause, CS_CAUSE_STRAGGLER);
   assert_true(weight > 0);
   cs_sample_ring_pop(&ring, s);
   thread->cooldown = (struct cs_cooldown){0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent says by the name of a sample's leaf that its thread held up a suspension, and why
 // (docs/wire-format.md, "Events"). Signal-safe: no.
-#include "profile/holdups.h"
+#include "profile/blockers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,19 +16,19 @@
 
 static const struct {
   const char *name, *text;  // in a leaf; in a sentence
-} reasons[CS_HOLDUP_WHYS] = {{"", "running"},
-                             {"not scheduled", "not scheduled"},
-                             {"page fault", "in page faults"},
-                             {"system call", "in system calls"}};
+} reasons[CS_BLOCKER_WHYS] = {{"", "running"},
+                              {"not scheduled", "not scheduled"},
+                              {"page fault", "in page faults"},
+                              {"system call", "in system calls"}};
 
 // "[holds up GC: not scheduled]"; without a reason the thread ran.
-static enum cs_holdup_why why_of(const char *name, size_t len) {
-  for (unsigned i = CS_HOLDUP_RUNS + 1; i < CS_HOLDUP_WHYS; i++) {
+static enum cs_blocker_why why_of(const char *name, size_t len) {
+  for (unsigned i = CS_BLOCKER_RUNS + 1; i < CS_BLOCKER_WHYS; i++) {
     size_t reason = strlen(reasons[i].name);
     if (len > reason + 1 && memcmp(name + len - 1 - reason, reasons[i].name, reason) == 0)
-      return (enum cs_holdup_why)i;
+      return (enum cs_blocker_why)i;
   }
-  return CS_HOLDUP_RUNS;
+  return CS_BLOCKER_RUNS;
 }
 
 // The frame where the thread was whose sample has this leaf. NONE: it has no frames.
@@ -43,32 +43,32 @@ static uint32_t place_of(const struct cs_profile *p, uint32_t leaf) {
 }
 
 static int by_time(const void *a, const void *b) {
-  const struct cs_holdup *x = a, *y = b;
+  const struct cs_blocker *x = a, *y = b;
   if (x->ns != y->ns) return x->ns < y->ns ? 1 : -1;
   return x->frame < y->frame ? -1 : x->frame > y->frame;
 }
 
 // Joins the lines of each method. `lines` has what belongs to each frame.
-static void by_method(struct cs_holdups *h, const struct cs_profile *p,
-                      const struct cs_holdup *lines) {
+static void by_method(struct cs_blockers *h, const struct cs_profile *p,
+                      const struct cs_blocker *lines) {
   struct cs_functions functions;
   cs_functions_make(&functions, p, false);
   h->at = cs_allocate((functions.count + 1) * sizeof *h->at);
   for (uint32_t i = 0; i < p->frame_count; i++) {
-    struct cs_holdup *method = &h->at[functions.of[i]];
+    struct cs_blocker *method = &h->at[functions.of[i]];
     if (lines[i].ns == 0) continue;
     if (method->ns == 0 || lines[i].ns > lines[method->frame].ns) method->frame = i;
     method->ns += lines[i].ns;
-    for (unsigned k = 0; k < CS_HOLDUP_WHYS; k++) method->why[k] += lines[i].why[k];
+    for (unsigned k = 0; k < CS_BLOCKER_WHYS; k++) method->why[k] += lines[i].why[k];
   }
   cs_sort(h->at, functions.count, sizeof *h->at, by_time);
   while (h->count < functions.count && h->at[h->count].ns > 0) h->count++;
   cs_functions_free(&functions);
 }
 
-void cs_holdups_find(struct cs_holdups *h, const struct cs_profile *p) {
-  struct cs_holdup *lines = cs_allocate((p->frame_count + 1) * sizeof *lines);
-  *h = (struct cs_holdups){0};
+void cs_blockers_find(struct cs_blockers *h, const struct cs_profile *p) {
+  struct cs_blocker *lines = cs_allocate((p->frame_count + 1) * sizeof *lines);
+  *h = (struct cs_blockers){0};
   bool locks = p->facts.mode == CS_WIRE_MODE_HOLDERS;
   for (uint32_t i = 1; i < p->tree.count && (locks || p->facts.mode == CS_WIRE_MODE_GC); i++) {
     const struct cs_node *node = &p->tree.nodes[i];
@@ -88,12 +88,12 @@ void cs_holdups_find(struct cs_holdups *h, const struct cs_profile *p) {
   free(lines);
 }
 
-void cs_holdups_free(struct cs_holdups *h) {
+void cs_blockers_free(struct cs_blockers *h) {
   free(h->at);
 }
 
-void cs_holdup_put_place(const struct cs_profile *p, const struct cs_holdup *h, unsigned most,
-                         FILE *out) {
+void cs_blocker_put_place(const struct cs_profile *p, const struct cs_blocker *h, unsigned most,
+                          FILE *out) {
   size_t len;
   const struct cs_profile_frame *frame = &p->frames[h->frame];
   const char *name = cs_profile_method(p, h->frame, &len);
@@ -104,9 +104,9 @@ void cs_holdup_put_place(const struct cs_profile *p, const struct cs_holdup *h, 
     cs_print(out, " (%.60s:%" PRIu32 ")", cs_file_of_source(file), frame->line);
 }
 
-void cs_holdup_put_time(const struct cs_holdup *h, FILE *out) {
+void cs_blocker_put_time(const struct cs_blocker *h, FILE *out) {
   cs_put_amount(out, CS_UNIT_NS, h->ns);
-  for (unsigned i = CS_HOLDUP_RUNS + 1; i < CS_HOLDUP_WHYS; i++) {
+  for (unsigned i = CS_BLOCKER_RUNS + 1; i < CS_BLOCKER_WHYS; i++) {
     if (h->why[i] < h->ns / 10) continue;
     cs_print(out, ", ");
     cs_put_amount(out, CS_UNIT_NS, h->why[i]);
@@ -116,14 +116,14 @@ void cs_holdup_put_time(const struct cs_holdup *h, FILE *out) {
 
 void cs_holders_put(const struct cs_profile *p, unsigned most_name, FILE *out) {
   enum { MOST = 3, LEAST_PART = 20 };
-  struct cs_holdups holders;
-  cs_holdups_find(&holders, p);
+  struct cs_blockers holders;
+  cs_blockers_find(&holders, p);
   cs_put_amount(out, CS_UNIT_NS, p->facts.weight);
   for (size_t i = 0; i < holders.count && i < MOST; i++) {
     if (holders.at[i].ns < p->facts.weight / LEAST_PART) break;
     cs_print(out, i == 0 ? ", held by " : ", ");
-    cs_holdup_put_place(p, &holders.at[i], most_name, out);
+    cs_blocker_put_place(p, &holders.at[i], most_name, out);
     cs_print(out, " %.0f %%", 100 * (double)holders.at[i].ns / (double)p->facts.weight);
   }
-  cs_holdups_free(&holders);
+  cs_blockers_free(&holders);
 }

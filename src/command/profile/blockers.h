@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT
 // Mode gc: how long threads were on the way to their safe points, and where the threads were that
-// held a suspension up. Mode holders: where the threads were that held a lock that others waited
-// for. Any thread.
-#ifndef CS_PROFILE_HOLDUPS_H
-#define CS_PROFILE_HOLDUPS_H
+// held up a suspension. Mode holders: where the threads were that held a lock for which others
+// waited. Any thread.
+#ifndef CS_PROFILE_BLOCKERS_H
+#define CS_PROFILE_BLOCKERS_H
 
 #include "profile/profile.h"
 
-enum cs_holdup_why { CS_HOLDUP_RUNS, CS_HOLDUP_UNSCHEDULED, CS_HOLDUP_FAULT, CS_HOLDUP_CALL };
-enum { CS_HOLDUP_WHYS = CS_HOLDUP_CALL + 1 };
+enum cs_blocker_why { CS_BLOCKER_RUNS, CS_BLOCKER_UNSCHEDULED, CS_BLOCKER_FAULT, CS_BLOCKER_CALL };
+enum { CS_BLOCKER_WHYS = CS_BLOCKER_CALL + 1 };
 
-struct cs_holdup {
+struct cs_blocker {
   // The innermost own code, or else the innermost function. Of several lines of a method, the one
   // with most of `ns`.
   uint32_t frame;
   uint64_t ns;  // for how long suspensions, or threads, have waited for threads that were there
-  uint64_t why[CS_HOLDUP_WHYS];  // mode gc: `ns` by reason
+  uint64_t why[CS_BLOCKER_WHYS];  // mode gc: `ns` by reason
 };
 
-struct cs_holdups {
+struct cs_blockers {
   uint64_t way_ns;   // mode gc: of all pauses, the part before the safe point. Includes `held_ns`
   uint64_t held_ns;  // the part of it, or of all waits for locks, whose threads are known
-  struct cs_holdup *at;  // by method, the longest first
+  struct cs_blocker *at;  // by method, the longest first
   size_t count;
 };
 
-void cs_holdups_find(struct cs_holdups *holdups, const struct cs_profile *p);
-void cs_holdups_free(struct cs_holdups *holdups);
+void cs_blockers_find(struct cs_blockers *blockers, const struct cs_profile *p);
+void cs_blockers_free(struct cs_blockers *blockers);
 // "Shop.Matrix.Multiply (Matrix.cs:41)", without the line if that is not known. A name that is
 // longer than `most` bytes loses its beginning.
-void cs_holdup_put_place(const struct cs_profile *p, const struct cs_holdup *holdup, unsigned most,
-                         FILE *out);
+void cs_blocker_put_place(const struct cs_profile *p, const struct cs_blocker *blocker,
+                          unsigned most, FILE *out);
 // "84.20 ms, 12.00 ms of that not scheduled".
-void cs_holdup_put_time(const struct cs_holdup *holdup, FILE *out);
+void cs_blocker_put_time(const struct cs_blocker *blocker, FILE *out);
 
 // Mode holders: the duration of all waits for locks, and the methods that held the locks for most
 // of it: "12.30 s, held by Shop.Audit.Write (Audit.cs:40) 92 %, Shop.Cart.Load (Cart.cs:12) 5 %".

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/holdups.h"
+#include "profile/blockers.h"
 
 // Frames from the root on, each a kind's letter and a name: u of the user, n native, t an event's
 // type.
@@ -31,20 +31,20 @@ static void add(struct cs_profile *p, uint64_t weight, const char *const frames[
 }
 #define ADD(p, weight, ...) add(p, weight, (const char *const[]){__VA_ARGS__, NULL})
 
-static void assert_text(const struct cs_profile *p, const struct cs_holdup *holdup, unsigned most,
+static void assert_text(const struct cs_profile *p, const struct cs_blocker *blocker, unsigned most,
                         const char *want) {
   char text[256] = "";
   FILE *out = fmemopen(text, sizeof text, "w");
-  cs_holdup_put_place(p, holdup, most, out);
+  cs_blocker_put_place(p, blocker, most, out);
   (void)fputs(": ", out);
-  cs_holdup_put_time(holdup, out);
+  cs_blocker_put_time(blocker, out);
   (void)fclose(out);
   assert_string_equal(text, want);
 }
 
-static void holdups_are_by_method(void **state) {
+static void blockers_are_by_method(void **state) {
   struct cs_profile p;
-  struct cs_holdups found;
+  struct cs_blockers found;
   (void)state;
   cs_profile_init(&p);
   p.facts.mode = CS_WIRE_MODE_GC;
@@ -54,7 +54,7 @@ static void holdups_are_by_method(void **state) {
   ADD(&p, 10000000, "uMain", "uMatrix.Multiply (A.cs:43)", "t[holds up GC: not scheduled]");
   ADD(&p, 1000000, "uMain", "uMatrix.Multiply (A.cs:41)", "t[holds up GC: page fault]");
   ADD(&p, 40000000, "nstart", "nread", "t[holds up a stop of the runtime: system call]");
-  cs_holdups_find(&found, &p);
+  cs_blockers_find(&found, &p);
   assert_int_equal(found.way_ns, 78000000);
   assert_int_equal(found.held_ns, 71000000);
   assert_int_equal(found.count, 2);
@@ -63,11 +63,11 @@ static void holdups_are_by_method(void **state) {
               "Matrix.Multiply (A.cs:41): 31.00 ms, 10.00 ms of that not scheduled");
   assert_text(&p, &found.at[1], 8,
               "...Multiply (A.cs:41): 31.00 ms, 10.00 ms of that not scheduled");
-  cs_holdups_free(&found);
+  cs_blockers_free(&found);
   p.facts.mode = CS_WIRE_MODE_CPU;  // nothing else has them
-  cs_holdups_find(&found, &p);
+  cs_blockers_find(&found, &p);
   assert_int_equal(found.way_ns + found.held_ns + found.count, 0);
-  cs_holdups_free(&found);
+  cs_blockers_free(&found);
   cs_profile_free(&p);
 }
 
@@ -90,7 +90,7 @@ static void holders_are_by_method(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(holdups_are_by_method),
+      cmocka_unit_test(blockers_are_by_method),
       cmocka_unit_test(holders_are_by_method),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 // they hardly make it longer.
 //
 // Threads: as stated at each part. Signal-safe: no.
-#include "agent/holdups.h"
+#include "agent/stragglers.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -99,7 +99,7 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   if (!again || !look->may_ask) return true;
   enum why why = used < passed / 2 ? why_not(t->thread) : RUNS;
   look->asked++;
-  cs_ask_holdup(t, look->names[why]);
+  cs_ask_straggler(t, look->names[why]);
   return true;
 }
 
@@ -169,7 +169,7 @@ static void *watch(void *unused) {
 
 // ---- The callbacks ----
 
-void cs_holdups_suspending(uint32_t reason) {
+void cs_stragglers_suspending(uint32_t reason) {
   static __thread uint32_t own_tid;
   struct cs_suspension *s = &cs_signal.suspension;
   if (!cs_wants(CS_WIRE_MODE_GC)) return;
@@ -190,7 +190,7 @@ void cs_holdups_suspending(uint32_t reason) {
 }
 
 // No thread is in cooperative mode any more, so no handler accounts for anything.
-void cs_holdups_suspended(void) {
+void cs_stragglers_suspended(void) {
   struct cs_suspension *s = &cs_signal.suspension;
   // Also if the recording has ended since the suspension began.
   if (cs_load_relaxed(&s->begun) == 0 || cs_take_seq(&s->begun, 0u) == 0) return;
@@ -207,7 +207,7 @@ static void forget_suspension(void) {
   cs_store_release(&cs_signal.suspension.accounted, 0u);
 }
 
-void cs_holdups_begin(void) {
+void cs_stragglers_begin(void) {
   cs_agent.watcher_ns = 0;
   if (!cs_wants(CS_WIRE_MODE_GC)) return;
   forget_suspension();
@@ -220,7 +220,7 @@ void cs_holdups_begin(void) {
       "not show what holds them up (ulimit -u)");
 }
 
-void cs_holdups_end(void) {
+void cs_stragglers_end(void) {
   if (cs_load_acquire(&watching) == 0) return;
   (void)cs_take_seq(&watching, 0u);
   forget_suspension();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Mode gc: which threads hold up a suspension of the runtime, on its way to the safe point, and
 // why. Each is asked for samples, whose weights are parts of the way. Not for handlers.
-#ifndef CS_AGENT_HOLDUPS_H
-#define CS_AGENT_HOLDUPS_H
+#ifndef CS_AGENT_STRAGGLERS_H
+#define CS_AGENT_STRAGGLERS_H
 
 #include <stdint.h>
 
 // The agent's thread. Begin: the ring is there; does nothing without mode gc. End: no sample is
 // taken any more; waits for the watching thread.
-void cs_holdups_begin(void);
-void cs_holdups_end(void);
+void cs_stragglers_begin(void);
+void cs_stragglers_end(void);
 
 // The runtime's callbacks, of one thread at a time.
-void cs_holdups_suspending(uint32_t reason);  // COR_PRF_SUSPEND_REASON: RuntimeSuspendStarted
-void cs_holdups_suspended(void);              // RuntimeSuspendFinished, RuntimeSuspendAborted
+void cs_stragglers_suspending(uint32_t reason);  // COR_PRF_SUSPEND_REASON: RuntimeSuspendStarted
+void cs_stragglers_suspended(void);              // RuntimeSuspendFinished, RuntimeSuspendAborted
 
 #endif
