@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "signal/request.h"
 #include "threads/altstack.h"
 #include "threads/equip.h"
+#include "threads/own_tid.h"
 #include "threads/registry.h"
 #include "threads/threads.h"
 
@@ -109,7 +109,8 @@ void cs_runtime_stopped_by(uint32_t tid) {
 }
 
 bool cs_runtime_is_stopped_by_caller(void) {
-  return cs_load_acquire(&stopped_by) == (uint32_t)syscall(SYS_gettid);
+  uint32_t tid = cs_load_acquire(&stopped_by);
+  return tid != 0 && tid == cs_own_tid();
 }
 
 bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err) {

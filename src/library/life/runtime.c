@@ -25,7 +25,12 @@ bool cs_runtime_checked(void) {
 
 HRESULT cs_runtime_check(bool known, struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_library.info;
+  DWORD mask = 0;
   if (info == NULL || (known && cs_runtime_checked())) return S_OK;
+  // A runtime that has started stays so, and it is enough if this profiler's own mask has the flag.
+  if (cs_runtime_checked() && info->lpVtbl->GetEventMask(info, &mask) == S_OK &&
+      (mask & COR_PRF_ENABLE_STACK_SNAPSHOT) != 0)
+    return S_OK;
   HRESULT hr = cs_runtime_probe(info);
   if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
     cs_error_set(err, "the runtime has not started yet");

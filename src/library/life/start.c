@@ -21,6 +21,7 @@
 #include "life/images.h"
 #include "life/permanent.h"
 #include "threads/own_signal.h"
+#include "threads/own_tid.h"
 #include "threads/registry.h"
 #include "threads/sleeper.h"
 #include "threads/threads.h"
@@ -85,6 +86,7 @@ static HRESULT prepare(struct cs_error *err) {
     return E_OUTOFMEMORY;
   }
   (void)cs_sleeper_init();
+  cs_own_tid_init();
   cs_functions_forget();
   (void)cs_library_refresh_images();
   return S_OK;

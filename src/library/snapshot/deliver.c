@@ -30,24 +30,33 @@ static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capt
   return flags;
 }
 
-static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_capture *capture,
-                             const struct cs_logical_frame *frame) {
+static UINT_PTR ip_of(const struct cs_record *record) {
+  return record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
+}
+
+static HRESULT deliver_context(const struct cs_delivery *to, const struct cs_capture *capture,
+                               const struct cs_logical_frame *frame, COR_PRF_FRAME_INFO info) {
   BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
   const struct cs_record *record = frame->record;
-  UINT_PTR ip = record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
+  uint32_t size = cs_library.world.layout.context_size;
+  if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
+  cs_context_of_record(context, size, record, context_flags(to, capture, record));
+  cs_context_set_ip(context, ip_of(record));
+  return to->callback(frame->function, ip_of(record), info, size, context, to->data);
+}
+
+static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_capture *capture,
+                             const struct cs_logical_frame *frame) {
+  UINT_PTR ip = ip_of(frame->record);
   COR_PRF_FRAME_INFO_INTERNAL info = {
       .size = sizeof info,
       .version = 1,
       .funcID = frame->function,
       .IP = ip,
   };
-  if (!(to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT))
-    return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
-  uint32_t size = cs_library.world.layout.context_size;
-  if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
-  cs_context_of_record(context, size, record, context_flags(to, capture, record));
-  cs_context_set_ip(context, ip);
-  return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
+  if (to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT)
+    return deliver_context(to, capture, frame, (COR_PRF_FRAME_INFO)&info);
+  return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
 }
 
 // Has the target run on, since a callback took longer than the hold? Then the rest is stale.

@@ -7,11 +7,10 @@
 // runtime's memory is a failure.
 #include "snapshot/handler.h"
 
-#include <sys/syscall.h>
-
 #include "life/images.h"
 #include "snapshot/self.h"
 #include "threads/ask.h"
+#include "threads/own_tid.h"
 #include "threads/registry.h"
 #include "threads/threads.h"
 
@@ -60,7 +59,7 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
 }
 
 uint64_t cs_clr_thread_of_caller(void) {
-  struct cs_thread *thread = cs_registry_find_tid((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0));
+  struct cs_thread *thread = cs_registry_find_tid(cs_own_tid());
   return thread != NULL ? thread->clr_thread : 0;
 }
 

@@ -7,8 +7,6 @@
 // holds at most one other: a further request could wait for a lock that the held one owns.
 #include "snapshot/hold.h"
 
-#include <sys/syscall.h>
-
 #include "life/error.h"
 #include "life/function.h"
 #include "life/runtime.h"
@@ -16,6 +14,7 @@
 #include "snapshot/complete.h"
 #include "snapshot/context.h"
 #include "threads/ask.h"
+#include "threads/own_tid.h"
 #include "threads/registry.h"
 #include "threads/threads.h"
 
@@ -28,13 +27,9 @@ static struct cs_request *request_of(const struct clrsnap_hold *hold) {
 // variable may allocate, and the target may own malloc's lock.
 static uint32_t holds;
 
-static uint32_t own_tid(void) {
-  return (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
-}
-
 struct cs_request *cs_hold_of_caller(void) {
   if (cs_load_acquire(&holds) == 0) return NULL;
-  uint32_t tid = own_tid();
+  uint32_t tid = cs_own_tid();
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
     enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&cs_requests[i].word));
     if ((state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED) &&
@@ -123,7 +118,7 @@ static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_err
   }
   HRESULT hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, NULL, err);
   if (hr != S_OK) return hr;
-  cs_store_release(&take.request->holder, own_tid());
+  cs_store_release(&take.request->holder, cs_own_tid());
   cs_add_relaxed(&holds, 1);
   *out = (struct clrsnap_hold *)take.request;
   return S_OK;

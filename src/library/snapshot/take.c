@@ -5,8 +5,6 @@
 // Invariant: on a failure the slot is released and the thread unpinned here.
 #include "snapshot/take.h"
 
-#include <unistd.h>
-
 #include "life/equip_soon.h"
 #include "life/function.h"
 #include "life/images.h"
@@ -14,6 +12,7 @@
 #include "snapshot/self.h"
 #include "snapshot/sleeping.h"
 #include "threads/ask.h"
+#include "threads/own_tid.h"
 #include "threads/registry.h"
 
 // 0: the calling thread has no ThreadID.
@@ -32,7 +31,7 @@ enum cs_target cs_target_find(ThreadID id, uint64_t caller, uint64_t *clr_thread
   *thread = cs_registry_find(id);
   if (id == 0) return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
   if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
-  if (cs_load_acquire(&(*thread)->tid) == (uint32_t)gettid()) return CS_TARGET_SELF;
+  if (cs_load_acquire(&(*thread)->tid) == cs_own_tid()) return CS_TARGET_SELF;
   if (cs_thread_pin(*thread, id)) return CS_TARGET_OTHER;
   *thread = NULL;
   return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;

@@ -25,6 +25,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "threads/altstack.h"
+#include "threads/own_tid.h"
 #include "threads/sleeper.h"
 #include "threads/stackmap.h"
 
@@ -47,7 +48,8 @@ static struct {
   uint32_t used;               // entries [0, used) have been in use
   uint64_t destroyed[CS_REGISTRY_REMEMBERED];
   uint32_t destroyed_next;
-  uint32_t hints[HINTS];  // by hash of the ThreadID: where it was found last
+  uint32_t hints[HINTS];      // by hash of the ThreadID: where it was found last
+  uint32_t tid_hints[HINTS];  // the same by tid
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
@@ -89,17 +91,23 @@ struct cs_thread *cs_registry_find(uint64_t clr_thread) {
 }
 
 struct cs_thread *cs_registry_find_tid(uint32_t tid) {
-  uint32_t used = cs_load_acquire(&registry.used);
+  uint32_t *hint = &registry.tid_hints[tid % HINTS];
+  uint32_t used = cs_load_acquire(&registry.used), at = cs_load_relaxed(hint);
+  if (tid != 0 && at < used && cs_load_relaxed(&registry.tids[at]) == tid &&
+      cs_load_acquire(&registry.threads[at].tid) == tid)
+    return &registry.threads[at];
   for (uint32_t i = 0; i < used && tid != 0; i++) {
     if (cs_load_relaxed(&registry.tids[i]) != tid) continue;
     struct cs_thread *thread = &registry.threads[i];
-    if (cs_load_acquire(&thread->tid) == tid) return thread;
+    if (cs_load_acquire(&thread->tid) != tid) continue;
+    cs_store_relaxed(hint, i);
+    return thread;
   }
   return NULL;
 }
 
 struct cs_thread *cs_registry_self(void) {
-  return cs_registry_find_tid((uint32_t)syscall(SYS_gettid));
+  return cs_registry_find_tid(cs_own_tid());
 }
 
 // The cache is thread-local, so a new thread begins with an empty one.
