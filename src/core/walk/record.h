@@ -25,6 +25,9 @@ struct cs_record {
   bool dynamic;     // a dynamic method or an IL stub, without metadata; function_id may be 0
   uint8_t eh;       // enum cs_eh_role
   uint16_t deaths;  // with `may_be_gone`: the low half of cs_module_deaths() before the walk
+  // In a run of cs_walk_run_plain: where the frame pointer was read, in words from sp (walk/again.h);
+  // 0: it was not saved.
+  int16_t fp_at;
 };
 static inline bool cs_record_is_managed(const struct cs_record *record) {
   return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;

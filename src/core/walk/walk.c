@@ -47,6 +47,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->near = (struct cs_near){0};
   walk->site = 0;
   walk->fast = false;
+  walk->look = NULL;
   walk->faults = walk->fault_flags = 0;
   walk->limit_ns = walk->tick_rate = walk->cpu_until = 0;
   walk->late = false;

@@ -19,6 +19,8 @@ struct cs_frame {
   uint32_t flags;
 };
 
+struct cs_again_look;  // walk/again.h
+
 struct cs_walk {  // a walk in progress; private to the room
   const struct cs_world *world;
   struct cs_stack stack;
@@ -33,21 +35,22 @@ struct cs_walk {  // a walk in progress; private to the room
   // Set after cs_walk_begin if no more than the kind of frame.code is needed: a return address that
   // was seen before is then stepped over without being looked up.
   bool fast;
-  uint32_t faults;       // hardware faults passed so far that the runtime has handled
-  uint32_t fault_flags;  // the ContextFlags that it has recorded for the last of them
   // The table of images matches the process. If it does not, an image is used only if its build id
   // is where the table says, and unknown code may belong to a library that has just been loaded.
   bool settled;
+  bool sites_hold;  // the call-site cache is right for these images
+  bool late;        // the limit has been reached
+  bool done;
+  enum cs_stop stop;             // valid after cs_walk_next has returned false
+  uint32_t faults;               // hardware faults passed so far that the runtime has handled
+  uint32_t fault_flags;          // the ContextFlags that it has recorded for the last of them
+  struct cs_again_look *look;    // for the frames of an earlier walk; NULL: for none
   uint64_t loaded;               // cs_loader_now at the beginning
-  bool sites_hold;               // the call-site cache is right for these images
   const struct cs_image *there;  // if not settled: the last image whose build id matched
   uint64_t limit_ns;             // CPU time that the walk may use; 0: no limit (cs_walk_limit)
   uint64_t tick_rate;            // ticks of the counter per nanosecond, with 32 fractional bits
   uint64_t cpu_until;            // of the thread's CPU clock; 0: not read yet
-  bool late;                     // the limit has been reached
-  bool done;
-  enum cs_stop stop;  // valid after cs_walk_next has returned false
-  uint64_t stop_ip;   // the ip that could not be stepped over
+  uint64_t stop_ip;              // the ip that could not be stepped over
 };
 
 #define CS_WALK_DEFAULT_DEPTH 65536u

@@ -29,9 +29,15 @@ struct entry {
 };
 static struct entry cache[CACHE_SIZE];
 
+// Methods near each other are on one page of it, since the first use of a page takes long.
+static uint32_t place_of(uint64_t key) {
+  enum { IN_PAGE = 8 };
+  uint32_t page = (uint32_t)cs_hash_word(key >> 13, CACHE_BITS - IN_PAGE);
+  return page << IN_PAGE | (uint32_t)(key >> 5 & ((1 << IN_PAGE) - 1));
+}
+
 static bool look_up(uint64_t key, uint64_t *value) {
-  for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
-       i++, at = (at + 1) % CACHE_SIZE) {
+  for (uint32_t i = 0, at = place_of(key); i < PROBES; i++, at = (at + 1) % CACHE_SIZE) {
     uint64_t found = cs_load_acquire(&cache[at].key);
     if (found == 0) return false;
     if (found != key) continue;
@@ -43,8 +49,7 @@ static bool look_up(uint64_t key, uint64_t *value) {
 
 // If all probed entries are taken, nothing is remembered, and the next look-up is slower.
 static void remember(uint64_t key, uint64_t value) {
-  for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
-       i++, at = (at + 1) % CACHE_SIZE) {
+  for (uint32_t i = 0, at = place_of(key); i < PROBES; i++, at = (at + 1) % CACHE_SIZE) {
     uint64_t found = 0;
     if (cs_cas(&cache[at].key, &found, 1)) {
       cs_store_release(&cache[at].value, value);
@@ -97,6 +102,11 @@ static bool read_method(const struct cs_record *record, uint64_t *value) {
   enum cs_eh_role role = method.dynamic ? CS_EH_NONE : cs_eh_role_of(method.module, method.token);
   *value = pack(id, role, method.dynamic);
   return true;
+}
+
+void cs_function_look_ahead(const struct cs_record *record) {
+  __builtin_prefetch(&cache[place_of(record->method_start)]);
+  __builtin_prefetch((const void *)(uintptr_t)record->function_id);
 }
 
 bool cs_function_read(struct cs_record *record) {

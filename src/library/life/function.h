@@ -14,6 +14,8 @@ bool cs_function_checked(void);  // with whatever result
 // cache and the runtime's memory: no call, no allocation, no wait; async-signal-safe. The second
 // asks the CLR if need be: not while a thread is held.
 bool cs_function_read(struct cs_record *record);
+// Has the processor fetch what cs_function_read will read. Async-signal-safe.
+void cs_function_look_ahead(const struct cs_record *record);
 bool cs_function_resolve(struct cs_record *record);
 // The same for all managed records of a capture. What cannot be read stays unresolved. False:
 // something could not be resolved, for one because its module is being unloaded.

@@ -18,6 +18,7 @@ CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame
   out->collectible = frame->code.collectible;
   out->call_ip = 0;
   out->resolved = false;
+  out->fp_at = 0;
 }
 
 // A managed frame that has called native code by P/Invoke holds an InlinedCallFrame, from which
@@ -44,17 +45,49 @@ CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
   return ip;
 }
 
-// For the managed frames that called native ones, and for the leaf.
-CS_ISLAND static void add_call_ips(struct cs_record *records, uint32_t count,
+// Replaces the first `gone` of the noted calls by `calls` others.
+CS_ISLAND static void note_calls(struct cs_again *last, uint32_t gone, const uint16_t *call,
+                                 uint32_t calls) {
+  uint32_t stay = last->calls - gone;
+  if (calls + stay > CS_AGAIN_CALLS) {
+    last->count = last->calls = 0;
+    return;
+  }
+  if (calls <= gone)
+    for (uint32_t i = 0; i < stay; i++) last->call[calls + i] = last->call[gone + i];
+  else
+    for (uint32_t i = stay; i-- != 0;) last->call[calls + i] = last->call[gone + i];
+  for (uint32_t i = 0; i < calls; i++) last->call[i] = call[i];
+  last->calls = calls + stay;
+}
+
+// For the managed frames that called native ones, and for the leaf. Which ones these are is noted:
+// of those of the last walk it is known.
+CS_ISLAND static void add_call_ips(struct cs_capture *capture, uint32_t count,
                                    const struct cs_world *world, const struct cs_stack *stack,
                                    uint64_t chain) {
+  struct cs_again *last = &capture->last;
+  uint16_t call[CS_AGAIN_CALLS];
   bool above_is_native = true;
-  for (uint32_t i = 0; i < count; i++) {
-    bool managed = cs_record_is_managed(&records[i]);
-    if (managed && above_is_native)
-      records[i].call_ip = inlined_call_ip(world, stack, cs_record_sp(&records[i]), &chain);
+  uint32_t calls = 0, known = 0, fresh = capture->fresh < count ? capture->fresh + 1 : count;
+  for (uint32_t i = 0; i < fresh; i++) {
+    struct cs_record *record = &capture->records[i];
+    bool managed = cs_record_is_managed(record);
+    record->call_ip = 0;
+    if (managed && above_is_native) {
+      if (chain != 0) record->call_ip = inlined_call_ip(world, stack, cs_record_sp(record), &chain);
+      if (calls < CS_AGAIN_CALLS) call[calls] = (uint16_t)(count - i);
+      calls++;
+    }
     above_is_native = !managed;
   }
+  if (!capture->again) return;
+  while (known < last->calls && (fresh == count || last->call[known] > count - fresh)) known++;
+  for (uint32_t k = known; k < last->calls; k++) {
+    struct cs_record *record = &capture->records[count - last->call[k]];
+    record->call_ip = chain == 0 ? 0 : inlined_call_ip(world, stack, cs_record_sp(record), &chain);
+  }
+  note_calls(last, known, call, calls);
 }
 
 // Which frames the exception under way has unwound already. They stay on the stack, below the
@@ -141,40 +174,86 @@ CS_ISLAND static bool has_active_frame(const struct cs_world *world, const struc
   return false;
 }
 
+// The walk's frame after `passed` others is record `at` of the last walk, and so on to the base: the
+// others are put before that one. What led to it is new.
+CS_ISLAND static uint32_t join(struct cs_capture *capture, uint32_t passed, uint32_t at) {
+  struct cs_again *last = &capture->last;
+  struct cs_record *kept = last->records + last->start + at;
+  kept->fp_at = capture->records[passed].fp_at;
+  capture->records = kept - passed;
+  cs_copy(capture->records, capture->memory, passed * sizeof *kept);
+  last->count = last->count - at + passed;
+  last->start = last->start + at - passed;
+  capture->fresh = passed;
+  return last->count;
+}
+
+// Looks for the walk's frame, which `passed` others have led to, among those of the last walk.
+CS_ISLAND static bool meets(struct cs_walk *walk, uint32_t passed) {
+  struct cs_again_look *look = walk->look;
+  if (look == NULL) return false;
+  look->before = passed + 1;
+  return walk->flags == 0 && (walk->regs.known & CS_REG_BIT(CS_FP)) != 0 &&
+         cs_again_meets(look, walk->regs.r[CS_IP], walk->regs.r[CS_SP], walk->regs.r[CS_FP],
+                        passed) == 0;
+}
+
+CS_ISLAND static uint32_t walk_on(struct cs_capture *capture, struct cs_walk *walk) {
+  struct cs_again_look look = {.again = NULL};
+  struct cs_frame frame;
+  uint32_t count = 0, from = 0, faults = 0;
+  if (capture->again) {
+    cs_again_begin(&look, &capture->last, walk);
+    walk->look = &look;
+  }
+  while (cs_walk_next(walk, &frame)) {
+    if (count == capture->capacity) {
+      cs_walk_leave(walk);
+      walk->stop = CS_STOP_BUFFER;
+      walk->stop_ip = frame.regs.r[CS_IP];
+      break;
+    }
+    if (walk->faults != faults && capture->fault_count < CS_FAULTS) {
+      capture->faults[capture->fault_count++] = (struct cs_fault){count, walk->fault_flags};
+      faults = walk->faults;
+    }
+    from = count;
+    record(&capture->records[count++], &frame);
+    if (meets(walk, from)) break;
+    struct cs_record *next = &capture->records[count];
+    uint32_t room = capture->capacity - count;
+    count += capture->plain ? cs_walk_run_plain(walk, next, room) : cs_walk_run(walk, next, room);
+    if (look.met) break;
+  }
+  capture->fresh = count;
+  if (look.met) {
+    cs_walk_leave(walk);
+    count = join(capture, count - 1, look.at);
+    capture->last.from = from;
+    walk->stop = CS_STOP_BASE;
+    walk->stop_ip = cs_record_ip(&capture->records[count - 1]);
+  } else if (capture->again) {
+    cs_again_note(&capture->last, walk, count, from);
+  }
+  return count;
+}
+
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
                                const struct cs_regs *regs, const struct cs_stack *stack,
                                uint64_t clr_thread, uint32_t max_depth) {
   struct cs_walk walk;
-  struct cs_frame frame;
-  uint32_t count = 0;
   capture->generation = cs_load_acquire(&world->code_generation);
   capture->fault_count = 0;
   capture->resolved = false;
-  uint32_t faults = 0;
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
+  if (capture->at_call) walk.flags = 0;
   cs_walk_limit(&walk, capture->limit_ns, cs_signal.ticks_of_ns);
   walk.fast = true;
   uint64_t chain = walk.next_frame;
   capture->no_explicit_frames = !has_active_frame(world, stack, chain);
   read_exception(capture, world, stack, clr_thread);
-  while (cs_walk_next(&walk, &frame)) {
-    if (count == capture->capacity) {
-      cs_walk_leave(&walk);
-      walk.stop = CS_STOP_BUFFER;
-      walk.stop_ip = frame.regs.r[CS_IP];
-      break;
-    }
-    if (walk.faults != faults && capture->fault_count < CS_FAULTS) {
-      capture->faults[capture->fault_count++] = (struct cs_fault){count, walk.fault_flags};
-      faults = walk.faults;
-    }
-    record(&capture->records[count++], &frame);
-    struct cs_record *next = &capture->records[count];
-    uint32_t room = capture->capacity - count;
-    count += capture->plain ? cs_walk_run_plain(&walk, next, room) : cs_walk_run(&walk, next, room);
-  }
-  if (chain != 0) add_call_ips(capture->records, count, world, stack, chain);
-  capture->count = count;
+  capture->count = walk_on(capture, &walk);
+  if (chain != 0 || capture->again) add_call_ips(capture, capture->count, world, stack, chain);
   capture->stop = walk.stop;
   capture->stop_ip = walk.stop_ip;
 }

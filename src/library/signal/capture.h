@@ -3,7 +3,7 @@
 #ifndef CS_SIGNAL_CAPTURE_H
 #define CS_SIGNAL_CAPTURE_H
 
-#include "walk/record.h"
+#include "walk/again.h"
 
 // An exception that is being dispatched, or a handler of which runs: its ExInfo's place on the
 // stack, older than what the dispatch calls and younger than what threw.
@@ -21,8 +21,9 @@ struct cs_fault {
 enum { CS_FAULTS = 32 };
 
 struct cs_capture {
-  struct cs_record *records;  // `capacity` of them, in memory of the request's slot
-  uint32_t capacity, count;
+  struct cs_record *records;  // of the walk, in memory of the request's slot
+  struct cs_record *memory;   // where they are, but for a walk that has met the last one again:
+  uint32_t capacity, count;   // there is room for `capacity`
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t generation;  // of the code map at the time of the walk
@@ -32,6 +33,8 @@ struct cs_capture {
   uint32_t module_deaths;  // cs_module_deaths()
   bool plain;              // CS_REQUEST_PLAIN
   bool self;               // of the calling thread: its frames live while it waits here
+  bool at_call;            // it begins in a function that waits for the return of a call
+  bool again;              // `last` may be met, and is to be replaced
   bool held;               // of a thread that the requester holds: so do that one's
   bool asleep;             // by another thread while it was blocked in the kernel: threads/asleep.h
   bool kept;               // with `asleep`: from an earlier walk (snapshot/sleeping.h)
@@ -40,8 +43,12 @@ struct cs_capture {
   // Set by cs_capture_complete: every managed record is resolved.
   bool resolved;
 
+  // The last walk of a thread's own stack, as long as the slot has it.
+  struct cs_again last;
+
   // Set by the walk:
   bool seeded;                      // it began at the request's seed
+  uint32_t fresh;                   // records that are new; the others are those of `last`
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack
   uint32_t exception_count;

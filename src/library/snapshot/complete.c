@@ -11,17 +11,19 @@
 #include "base/hash.h"
 #include "life/function.h"
 
-enum { PLACES = 1 << 13 };  // direct-mapped, 32 bytes each: 256 KiB, touched as it fills
+// 512 KiB, touched as it fills: call sites near each other are on one page.
+enum { PAGE_BITS = 7, PAGES = 1 << PAGE_BITS, LINES = 64, WAYS = 2 };
 
 struct place {
   uint64_t key;  // the ip; 0 free, 1 being written
   uint64_t method_start, function_id;
   uint64_t details;  // see pack_details
 };
-static struct place places[PLACES];
+static _Alignas(4096) struct place places[PAGES][LINES][WAYS];
 
-static struct place *place_of(uint64_t ip) {
-  return &places[cs_hash_word(ip, 13)];
+// The line of an ip.
+static struct place *places_of(uint64_t ip) {
+  return places[cs_hash_word(ip >> 11, PAGE_BITS)][ip >> 5 & (LINES - 1)];
 }
 
 static uint64_t pack_details(const struct cs_record *record) {
@@ -36,8 +38,7 @@ static void unpack_details(uint64_t details, struct cs_record *record) {
   record->eh = (uint8_t)(details >> 8);
 }
 
-static bool known(uint64_t ip, struct cs_record *record) {
-  struct place *place = place_of(ip);
+static bool read_place(struct place *place, uint64_t ip, struct cs_record *record) {
   if (cs_load_acquire(&place->key) != ip) return false;
   uint64_t start = cs_load_acquire(&place->method_start);
   uint64_t function = cs_load_acquire(&place->function_id);
@@ -50,8 +51,23 @@ static bool known(uint64_t ip, struct cs_record *record) {
   return true;
 }
 
+static bool known(uint64_t ip, struct cs_record *record) {
+  struct place *line = places_of(ip);
+  return read_place(&line[0], ip, record) || read_place(&line[1], ip, record);
+}
+
+// Its own place, a free one, or that of any other.
+static struct place *place_for(uint64_t ip) {
+  static uint32_t turn;
+  struct place *line = places_of(ip);
+  uint64_t first = cs_load_relaxed(&line[0].key), second = cs_load_relaxed(&line[1].key);
+  if (first == ip || second == ip) return &line[second == ip];
+  if (first == 0 || second == 0) return &line[first != 0];
+  return &line[cs_add_relaxed(&turn, 1) % WAYS];
+}
+
 static void remember(uint64_t ip, const struct cs_record *record) {
-  struct place *place = place_of(ip);
+  struct place *place = place_for(ip);
   uint64_t old = cs_load_acquire(&place->key);
   if (old == 1 || !cs_cas(&place->key, &old, 1)) return;  // another thread is writing it
   cs_store_release(&place->method_start, record->method_start);
@@ -60,9 +76,13 @@ static void remember(uint64_t ip, const struct cs_record *record) {
   cs_store_release(&place->key, ip);
 }
 
+static uint64_t key_of(const struct cs_record *record) {
+  return cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
+}
+
 // Fills in a managed record that has no method yet.
 static void complete(const struct cs_world *world, struct cs_record *record) {
-  uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
+  uint64_t ip = key_of(record);
   bool found = known(ip, record);
   struct cs_code code;
   if (found && record->resolved) return;
@@ -78,16 +98,34 @@ static void complete(const struct cs_world *world, struct cs_record *record) {
   if (cs_function_read(record) || !found) remember(ip, record);
 }
 
+// The look-ups of all frames are independent of each other, so that their cache misses overlap.
+static void look_ahead(const struct cs_capture *capture) {
+  for (uint32_t i = 0; i < capture->fresh; i++) {
+    const struct cs_record *record = &capture->records[i];
+    if (!cs_record_is_managed(record)) continue;
+    __builtin_prefetch(places_of(key_of(record)));
+    if (record->method_start != 0) cs_function_look_ahead(record);
+  }
+}
+
+static void resolve(const struct cs_world *world, struct cs_record *record) {
+  if (record->method_start == 0)
+    complete(world, record);
+  else if (!record->resolved && !record->collectible && cs_function_read(record))
+    remember(key_of(record), record);
+}
+
 void cs_capture_complete(struct cs_capture *capture) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  capture->resolved = false;
-  if (world == NULL) return;
+  capture->resolved = capture->fresh == 0 && capture->count != 0;  // met in the last walk
+  if (world == NULL || capture->resolved) return;
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   bool all = true;
-  for (uint32_t i = 0; i < capture->count; i++) {
+  look_ahead(capture);
+  for (uint32_t i = 0; i < capture->fresh; i++) {
     struct cs_record *record = &capture->records[i];
     if (!cs_record_is_managed(record)) continue;
-    if (record->method_start == 0) complete(world, record);
+    resolve(world, record);
     all = all && record->resolved;
     record->may_be_gone = record->collectible && !capture->self && !capture->held;
     record->deaths = (uint16_t)capture->module_deaths;

@@ -6,6 +6,8 @@
 // begins in that function's native frame, which lives on during the walk.
 #include "snapshot/self.h"
 
+#include <string.h>
+
 #include "snapshot/complete.h"
 #include "threads/bounds.h"
 #include "threads/registry.h"
@@ -24,6 +26,15 @@ void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
   if (sp < stack->lo || sp >= stack->hi) cs_altstack_of_self(stack);
 }
 
+// For the next walk of this stack.
+static void keep(struct cs_capture *capture) {
+  struct cs_again *last = &capture->last;
+  if (!capture->resolved || capture->stop != CS_STOP_BASE) last->count = 0;
+  if (last->count == 0 || capture->records != capture->memory) return;
+  last->start = CS_AGAIN_ROOM;
+  memcpy(last->records + last->start, capture->records, last->count * sizeof *last->records);
+}
+
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
                                     uint64_t clr_thread, const struct cs_regs *seed, bool plain) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
@@ -31,6 +42,7 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   struct cs_stack stack;
   capture->self = true;
   capture->plain = plain;
+  capture->records = capture->memory;
   capture->held = capture->asleep = false;
   capture->count = 0;
   capture->leaf = *regs;
@@ -43,10 +55,15 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   else
     seed = NULL;
   capture->seeded = seed != NULL;
+  // At a call only the registers are known that it preserves.
+  capture->at_call = seed == NULL && regs->known == CS_REGS_PRESERVED;
+  capture->again =
+      capture->at_call && plain && cs_threads.max_depth >= CS_AGAIN_ROOM + CS_AGAIN_MOST;
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(capture, world, seed != NULL ? seed : regs, &stack, clr_thread,
                     cs_threads.max_depth);
   cs_epoch_leave(&cs_signal.epoch, parity);
   if (answer == CS_ANSWER_WALKED) cs_capture_complete(capture);
+  if (answer == CS_ANSWER_WALKED && capture->again) keep(capture);
   return answer;
 }

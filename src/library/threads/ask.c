@@ -46,19 +46,24 @@ static uint64_t deadline_ns(uint32_t ms) {
 static bool have_records(struct cs_request *request, struct cs_error *err) {
   struct cs_capture *capture = &request->capture;
   uint32_t wanted = cs_threads.max_depth;
+  capture->records = capture->memory;
+  capture->again = capture->at_call = false;
   if (capture->capacity >= wanted) return true;
-  size_t size = (size_t)wanted * sizeof(struct cs_record);
+  size_t size = ((size_t)wanted + CS_AGAIN_ROOM + CS_AGAIN_MOST) * sizeof(struct cs_record);
   long at = cs_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at < 0)
     return cs_error_set(err, "no memory for a walk's frames (%zu MiB): lower max_depth",
                         size >> 20);
-  if (capture->records != NULL)
-    (void)cs_syscall4(SYS_munmap, (long)(uintptr_t)capture->records,
-                      (long)(capture->capacity * sizeof(struct cs_record)), 0, 0);
-  capture->records = (struct cs_record *)(uintptr_t)at;
-  memset(capture->records, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
+  if (capture->memory != NULL)
+    (void)cs_syscall4(
+        SYS_munmap, (long)(uintptr_t)capture->memory,
+        (long)((capture->capacity + CS_AGAIN_ROOM + CS_AGAIN_MOST) * sizeof(struct cs_record)), 0,
+        0);
+  capture->records = capture->memory = (struct cs_record *)(uintptr_t)at;
+  memset(capture->memory, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
   capture->capacity = wanted;
+  capture->last = (struct cs_again){.records = capture->memory + wanted};
   return true;
 }
 

@@ -37,8 +37,12 @@ static uint64_t add_method(void) {
 // One frame as a fast walk leaves it: of managed code, and nothing else.
 static struct cs_record complete_one(uint64_t ip, bool self, bool held) {
   struct cs_record record = {.kind = CS_CODE_JIT};
-  struct cs_capture capture = {
-      .records = &record, .count = 1, .self = self, .held = held, .module_deaths = DEATHS};
+  struct cs_capture capture = {.records = &record,
+                               .count = 1,
+                               .fresh = 1,
+                               .self = self,
+                               .held = held,
+                               .module_deaths = DEATHS};
   record.preserved[CS_PRESERVED_IP] = ip;
   cs_capture_complete(&capture);
   return record;

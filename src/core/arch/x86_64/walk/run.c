@@ -10,7 +10,7 @@
 // kept short: stack word, cache word, CFA, stack word.
 #include "codemap/collectible.h"
 #include "unwind/sites.h"
-#include "walk/record.h"
+#include "walk/again.h"
 
 // A run's registers must stay in processor registers, so its address is never taken.
 #define INLINED inline __attribute__((always_inline))
@@ -19,6 +19,7 @@ struct run {
   uint64_t ip, sp, rbp;
   uint64_t saved[CS_SITE_SAVED];  // in the order of CS_CFI_RBX ...
   uint32_t known;
+  int16_t rbp_at;  // where the last step has read rbp, in words from sp; 0: nowhere
   cs_site site;
 };
 
@@ -52,23 +53,24 @@ CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
 }
 
 // Finds the site of a return address that is not in the cache of code that stays. The address was
-// found by a site, and sites are never wrong, so it is a return address.
+// found by a site, and sites are never wrong, so it is a return address. If its code had to be looked
+// up, that is left in *code.
 CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world, uint64_t ip,
-                                                         struct cs_near *near) {
-  struct cs_code code;
+                                                         struct cs_near *near,
+                                                         struct cs_code *code) {
   cs_site site = cs_sites_find_collectible(world, ip);
   if (site != 0) return site;
   if (near->look_at != 0 && cs_tsc() >= near->look_at) return 0;  // cs_walk_next checks the time
   if (cs_collectible_find(near, ip) != NULL) return 0;
-  if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, &code) != CS_STOP_NONE) return 0;
-  return cs_sites_learn(world, ip, &code, near);
+  if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, code) != CS_STOP_NONE) return 0;
+  return cs_sites_learn(world, ip, code, near);
 }
 
 // Makes one step, if it is plain. `all`: every register is followed; otherwise only those that
 // sites need, and rbp must be known.
 CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world,
                                    const struct cs_sites *sites, const struct cs_stack *stack,
-                                   struct cs_near *near, bool all) {
+                                   struct cs_near *near, struct cs_code *code, bool all) {
   cs_site site = run->site;
   uint64_t cfa = run->sp + CS_SITE_CFA(site);
   const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
@@ -83,7 +85,8 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
   uint64_t ip = word_at(cfa - 8);
   cs_site next = cs_sites_find(sites, ip);
   if (CS_UNLIKELY(ip >> CS_SITE_IP_BITS != 0)) return false;
-  if (CS_UNLIKELY(next == 0) && (next = learn(world, ip, near)) == 0) return false;
+  if (CS_UNLIKELY(next == 0) && (next = learn(world, ip, near, code)) == 0) return false;
+  run->rbp_at = site & CS_SITE_CHAINED ? -2 : rule->saved[CS_CFI_RBP];
   if (site & CS_SITE_CHAINED)
     run->rbp = word_at(cfa - 16);
   else
@@ -113,6 +116,7 @@ CS_ISLAND static inline void write_rest(struct cs_record *out, const struct run 
   out->funclet = out->collectible = out->may_be_gone = out->resolved = out->dynamic = false;
   out->eh = 0;
   out->deaths = 0;
+  out->fp_at = run->rbp_at;
 }
 
 CS_ISLAND static inline void write_record(struct cs_record *out, const struct run *run) {
@@ -131,6 +135,18 @@ CS_ISLAND static inline void write_plain(struct cs_record *out, const struct run
   write_rest(out, run, CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_RIP));
 }
 
+// Names a record whose code has just been looked up.
+CS_ISLAND static inline void write_code(struct cs_record *out, struct cs_code *code) {
+  if (CS_LIKELY(code->kind == CS_CODE_NONE)) return;
+  if (cs_code_is_managed(code)) {
+    out->function_id = code->function_id;
+    out->method_start = code->method_start;
+    out->funclet = code->funclet;
+    out->collectible = code->collectible;
+  }
+  code->kind = CS_CODE_NONE;
+}
+
 CS_ISLAND static INLINED bool start(struct run *run, const struct cs_walk *walk) {
   const struct cs_mem *mem = &walk->world->mem;
   if (mem->read != NULL && !mem->stack_in_place) return false;  // the stack is read by plain loads
@@ -142,6 +158,7 @@ CS_ISLAND static INLINED bool start(struct run *run, const struct cs_walk *walk)
   run->rbp = walk->regs.r[CS_RBP];
   for (unsigned i = 0; i < CS_SITE_SAVED; i++) run->saved[i] = walk->regs.r[slot_register[i]];
   run->known = walk->regs.known;
+  run->rbp_at = 0;
   run->site = walk->site;
   return true;
 }
@@ -172,23 +189,28 @@ CS_ISLAND static uint32_t most(const struct cs_walk *walk, uint32_t room) {
 CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room) {
   const struct cs_sites *sites = walk->world->sites;
   struct cs_stack stack = walk->stack;
+  struct cs_code code = {.kind = CS_CODE_NONE};
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk)) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, true))
-    write_record(&out[count++], &run);
+  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, &code, true)) {
+    write_record(&out[count], &run);
+    write_code(&out[count++], &code);
+  }
   return finish(&run, walk, count);
 }
 
 CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames) {
   const struct cs_sites *sites = walk->world->sites;
   struct cs_stack stack = walk->stack;
+  struct cs_code code = {.kind = CS_CODE_NONE};
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk)) return 0;
   frames = most(walk, frames);
-  while (count < frames && step(&run, walk->world, sites, &stack, &walk->near, true)) count++;
+  while (count < frames && step(&run, walk->world, sites, &stack, &walk->near, &code, true))
+    count++;
   return finish(&run, walk, count);
 }
 
@@ -201,20 +223,29 @@ CS_ISLAND static INLINED uint32_t run_plain(struct cs_walk *walk, struct cs_reco
                                             uint64_t *words, uint32_t room) {
   const struct cs_sites *sites = walk->world->sites;
   struct cs_stack stack = walk->stack;
+  struct cs_code code = {.kind = CS_CODE_NONE};
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk) || !(run.known & CS_REG_BIT(CS_RBP))) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, false)) {
-    if (words != NULL)
+  struct cs_again_look *look = words == NULL ? walk->look : NULL;
+  uint64_t until = look != NULL && look->again != NULL ? 0 : ~0ull;  // the sp of a frame to be met
+  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, &code, false)) {
+    if (words != NULL) {
       words[count++] = run.ip | (run.site & CS_SITE_KIND_BITS);
-    else
-      write_plain(&records[count++], &run);
+      continue;
+    }
+    write_plain(&records[count], &run);
+    write_code(&records[count++], &code);
+    if (CS_LIKELY(run.sp < until)) continue;
+    until = cs_again_meets(look, run.ip, run.sp, run.rbp, look->before + count - 1);
+    if (until == 0) break;  // the walk is over
   }
-  if (count != 0 && !CS_SITE_IS_BASE(run.site)) {
+  if (count != 0 && !CS_SITE_IS_BASE(run.site) && until != 0) {
     uint32_t again = 0;
     (void)start(&run, walk);
-    while (again < count && step(&run, walk->world, sites, &stack, &walk->near, true)) again++;
+    while (again < count && step(&run, walk->world, sites, &stack, &walk->near, &code, true))
+      again++;
   }
   return finish(&run, walk, count);
 }
