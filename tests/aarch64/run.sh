@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin|native BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
+# run.sh build|unit|machine|twin|native|sync|known|shadow BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
 #   build   compiles libclrsnap.so and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
 #   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
 #   twin    runs the reference twin of the managed unwinder (twin.c) over every function of this machine's CoreLib, compiled
 #           for arm64 by crossgen2
 #   native  runs the reference twin of the native rows (native_twin.c) over the native code of a real arm64 runtime
+#   sync, known, shadow   run oracles of tests/oracle on that runtime, in an emulated machine: CoreCLR's own walks, known
+#           scenes, and the shadow stack at random instants
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }
@@ -55,5 +57,31 @@ native() {
     qemu-aarch64 -L "$material/aarch64-root" "$build/aarch64/bin/native_twin" $option "$material/aarch64-runtime/program"
   done
 }
+
+# oracle PROFILER SETTINGS ARGUMENTS: the program of tests/apps/Proofs under a profiler of tests/oracle.
+oracle() {
+  local profiler=$1 settings=$2 arguments=$3 apps=$source/tests/apps/Proofs program=$material/aarch64-runtime/proofs
+  "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
+  exec 8> "$program.lock"
+  flock 8
+  if [ -n "$(find "$apps" "$source/tests/aarch64" -newer "$program" -print -quit 2>&1)" ]; then
+    # shellcheck disable=SC2046
+    "$source/tests/aarch64/program.sh" "$material" "$program" "$source"/tests/aarch64/program/*.cs \
+      $(sed "s#^#$apps/#" "$source/tests/aarch64/program/sources") || exit $?
+  fi
+  flock -u 8
+  "$source/tests/aarch64/machine.sh" "$material/aarch64-root" 400 "export $settings LD_LIBRARY_PATH=/app
+    export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/app/liboracle.so
+    export CORECLR_PROFILER={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}
+    ln -s libc.so.6 /lib/aarch64-linux-gnu/libc.so; mv liboracle_$profiler.so liboracle.so
+    ./proofs $arguments > /tmp/out 2>&1; code=\$?; cat /tmp/out
+    grep -q ': pass (0 failed expectations)' /tmp/out || exit 1; exit \$code" \
+    "$program" "$build/aarch64/lib/liboracle_$profiler.so" "$build/aarch64/lib/libclrsnap.so"
+}
+
+sync() { oracle sync "ORACLE_KINDS=27" "variety all 1"; }
+# Without the scene jit-dynamic: docs/oracles.md says why.
+known() { oracle known "ORACLE_SCENES=39 ORACLE_SNAPSHOTS=60" "known -jit-dynamic"; }
+shadow() { oracle shadow "ORACLE_SNAPSHOTS=3000" "shadow"; }
 
 "$what"

@@ -29,7 +29,9 @@ static unsafe partial class Known
         yield return ("lambda", "Known.Spin;Known/<>c;~", () => Spin());
         yield return ("delegate", "Known.Spin;~;Known/<>c;~", () => { Action a = Spin; a += Spin; a(); zero = 0; });
         yield return ("iterator", "Known.Spin;Known/<Iterate>d__;~;Known.Iterating;~", Iterating);
+#if !TRIMMED
         yield return ("async", "Known.Spin;Known/<Async>d__;~;Known.Async;Known/<>c;~", () => Async().Wait());
+#endif
         yield return ("pinvoke-callback", "Known.Spin;Known.CompareSpin;[native];Known.Sorting;~", Sorting);
         yield return ("pinvoke-callback-deep", "Known.Spin;Known.CompareNested;[native];Known.SortingNested;Known.CompareOuter;[native];Known.Sorting2;~", Sorting2);
         yield return ("reflection", "Known.Spin;Known.Reflected;~;Known.Reflecting;~", Reflecting);
@@ -79,10 +81,10 @@ static unsafe partial class Known
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Iterating() { foreach (int i in Iterate()) zero = i; }
 
-    [DllImport("libc")] static extern void qsort(int* items, nuint count, nuint size, delegate* unmanaged<int*, int*, int> compare);
+    [DllImport("libc")] static extern void qsort(int* items, nuint count, nuint size, delegate* unmanaged[Cdecl]<int*, int*, int> compare);
     [DllImport("libc", EntryPoint = "qsort")] static extern void qsort_delegate(int* items, nuint count, nuint size, Compared compare);
     delegate int Compared(int* a, int* b);
-    [UnmanagedCallersOnly] static int CompareSpin(int* a, int* b) { Spin(); return *a - *b; }
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })] static int CompareSpin(int* a, int* b) { Spin(); return *a - *b; }
     static int CompareNested(int* a, int* b) { Spin(); return *a - *b; }
     static int CompareOuter(int* a, int* b) { SortingNested(); return *a - *b; }
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -159,7 +161,7 @@ static unsafe partial class Known
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Waiting() { Oracle.oracle_scene_begin(scene, pattern); lock (Gate) { while (!stop) Monitor.Wait(Gate); } }
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Reading() { byte b; pipes = (int*)NativeMemory.Alloc(8); pipe(pipes); Oracle.oracle_scene_begin(scene, pattern); while (!stop) read(pipes[0], &b, 1); }
+    static void Reading() { byte b; pipes = (int*)NativeMemory.Alloc((nuint)8); pipe(pipes); Oracle.oracle_scene_begin(scene, pattern); while (!stop) read(pipes[0], &b, 1); }
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Napping() { Oracle.oracle_scene_begin(scene, pattern); while (!stop) usleep(20000); }
     static void Release()
@@ -230,7 +232,7 @@ static unsafe partial class Known
     static void CopyLoop() { byte[] a = new byte[100000], b = new byte[100000]; Oracle.oracle_scene_begin(scene, pattern); while (!stop) { Buffer.BlockCopy(a, 0, b, 0, a.Length); a.AsSpan().Fill(1); Array.Clear(b); } }
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void TransitionLoop() { Oracle.oracle_scene_begin(scene, pattern); while (!stop) zero = getpid(); }
-    [UnmanagedCallersOnly] static int Compare(int* a, int* b) => *a - *b;
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })] static int Compare(int* a, int* b) => *a - *b;
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void CallbackLoop()
     {

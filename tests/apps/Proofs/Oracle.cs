@@ -58,7 +58,7 @@ static unsafe class Oracle
     // Torn sleepers: the calling thread's list of methods; and a call back through native code.
     [DllImport(Lib)] internal static extern Torn.Shadow* oracle_torn_begin();
     [DllImport(Lib)] internal static extern void oracle_torn_end(Torn.Shadow* shadow);
-    [DllImport(Lib)] internal static extern void oracle_torn_call(delegate* unmanaged<void*, void> back, void* argument);
+    [DllImport(Lib)] internal static extern void oracle_torn_call(delegate* unmanaged[Cdecl]<void*, void> back, void* argument);
 
     // Seeds: code that no walk may start in, whether dynamic methods have been collected, and the thread to try on.
     [DllImport(Lib)] internal static extern void oracle_seed_stub(void* code);

@@ -120,7 +120,7 @@ static unsafe class Torn
     // From native code back into managed code.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void F7(Shadow* s) { Push(s, 7); Oracle.oracle_torn_call(&Back, s); Pop(s); }
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static void Back(void* s) => Go((Shadow*)s);
 
     static void Work(int rounds)

@@ -31,10 +31,13 @@ static partial class Variety
         int rounds = args.Length > 1 ? int.Parse(args[1]) : 2;
         var parts = new (string, Action)[]
         {
-            ("calls", Calls), ("generics", Generics), ("exceptions", Exceptions), ("natively-caught", NativelyCaught), ("faults", Faults), ("across-native", AcrossNative), ("emitted-handlers", EmittedHandlers), ("fault-blocks", FaultBlocks), ("async", Asynchronous),
+            ("calls", Calls), ("generics", Generics), ("exceptions", Exceptions), ("natively-caught", NativelyCaught), ("faults", Faults), ("across-native", AcrossNative), ("emitted-handlers", EmittedHandlers), ("fault-blocks", FaultBlocks),
             ("delegates", Delegates), ("reflection", Reflections), ("dispatch", Dispatch), ("pinvoke", PInvokes),
             ("dynamic", DynamicMethods), ("linq", Linq), ("collectible", Collectible), ("threads", Threads),
-            ("library", Library), ("gc", Collections),
+            ("gc", Collections),
+#if !TRIMMED // a framework without what the program that it was made for does not use
+            ("async", Asynchronous), ("library", Library),
+#endif
         };
         for (int round = 0; round < rounds; round++)
             foreach ((string name, Action part) in parts)
@@ -101,7 +104,11 @@ static partial class Variety
         [MethodImpl(MethodImplOptions.NoInlining)] internal static object Nest(int depth) => depth == 0 ? new Pair<A, B>() : Pair<B, A>.Nest(depth - 1);
         [MethodImpl(MethodImplOptions.NoInlining)] internal C Pass<C>(Func<Pair<A, B>, C> f) => f(this);
     }
+#if TRIMMED
+    interface IMaker<T> { T Make(); }
+#else
     interface IMaker<T> { T Make(); static abstract string Name(); }
+#endif
     struct IntMaker : IMaker<int> { public int Make() { Keep(new object()); return 1; } public static string Name() => "int" + new string('x', 2); }
     struct StringMaker : IMaker<string> { public string Make() => new string('y', 3); public static string Name() => "string"; }
 
@@ -127,8 +134,13 @@ static partial class Variety
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
+#if TRIMMED
+    static object UseMaker<M, T>(M maker) where M : IMaker<T> => maker.Make();
+#else
     static object UseMaker<M, T>(M maker) where M : IMaker<T> => M.Name() + maker.Make();
+#endif
 
+#if !TRIMMED
     // ---- Async ----
     static void Asynchronous()
     {
@@ -143,4 +155,5 @@ static partial class Variety
     static async Task AsyncThrow(int n) { try { if (n == 0) { await Task.Yield(); ThrowAt(2); } else await AsyncThrow(n - 1); } finally { Keep(new object()); await Task.Yield(); } }
     static async Task AsyncEnumerate() { await foreach (int i in AsyncIterator()) Keep(i); }
     static async IAsyncEnumerable<int> AsyncIterator() { for (int i = 0; i < 3; i++) { await Task.Yield(); yield return i; } }
+#endif
 }

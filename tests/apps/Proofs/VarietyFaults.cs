@@ -90,12 +90,12 @@ static partial class Variety
     static void Goto() { int n = 0; again: try { Keep(Divide(n, Zero)); } catch (DivideByZeroException) { if (n++ < 2) goto again; } finally { Keep(n); } }
 
     // ---- Over native frames ----
-    [DllImport("libc")] static extern unsafe void qsort(int* array, nuint count, nuint size, delegate* unmanaged<int*, int*, int> compare);
+    [DllImport("libc")] static extern unsafe void qsort(int* array, nuint count, nuint size, delegate* unmanaged[Cdecl]<int*, int*, int> compare);
     [DllImport("no_such_library_at_all")] static extern int NoSuchFunction();
 
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static unsafe int CompareAndCatch(int* a, int* b) { try { if (*a == 2) ThrowAt(2); Keep(FirstInstruction(*b == 3 ? NoNode : new Node())); } catch (Mine m) when (m.Level == 0) { Keep(m); } catch (NullReferenceException) { Keep(1); } finally { Down(1); } return *a - *b; }
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static unsafe int CompareNestedly(int* a, int* b) { try { SortCatching(1); ThrowAt(1); } catch (Mine) { Down(1); } return *a - *b; }
     [MethodImpl(MethodImplOptions.NoInlining)]
     static unsafe void SortCatching(int depth) { int* numbers = stackalloc int[] { 3, 2, 1 }; qsort(numbers, 3, 4, depth == 0 ? &CompareNestedly : &CompareAndCatch); }
@@ -183,7 +183,9 @@ static partial class Variety
         var run = method.CreateDelegate<Func<int, int>>();
         for (int i = 0; i < 3; i++) Keep(run(i));
         Try(() => new Guarded<string>().Run("a", 3)); Try(() => new Guarded<int>().Run(1, 3)); Try(() => new Guarded<object>().Run<object>(null, 3));
+#if !TRIMMED
         Guard(3).GetAwaiter().GetResult();
+#endif
     }
 
     class Guarded<T>
@@ -192,10 +194,12 @@ static partial class Variety
         internal void Run<U>(U u, int n) { try { if (n == 0) Keep(FirstInstruction(NoNode)); else Run(new KeyValuePair<T, U>(default, u).Value, n - 1); } catch (NullReferenceException) when (typeof(U) == typeof(int)) { Keep(u); } finally { Keep(new U[1]); } }
     }
 
+#if !TRIMMED
     static async Task Guard(int n)
     {
         try { await Task.Yield(); if (n > 0) await Guard(n - 1); Keep(FirstInstruction(NoNode)); }
         catch (NullReferenceException) when (Refuse(4)) { await Task.Yield(); Keep(n); }
         finally { await Task.Yield(); Keep(new object()); }
     }
+#endif
 }

@@ -60,7 +60,12 @@ static unsafe partial class Variety
     }
 
     // ---- Interface and virtual dispatch: one, two and many targets at a call site ----
+#if TRIMMED
+    interface IVisit { object Visit(int n); }
+    static object Default(this IVisit v, int n) => v.Visit(n);
+#else
     interface IVisit { object Visit(int n); object Default(int n) { Keep(new object()); return Visit(n); } }
+#endif
     class V0 : IVisit { public object Visit(int n) => Allocate(n); } class V1 : IVisit { public object Visit(int n) => Allocate(n + 1); }
     class V2 : IVisit { public object Visit(int n) => Allocate(n + 2); } class V3 : IVisit { public object Visit(int n) => Allocate(n + 3); public object Default(int n) => Allocate(n); }
     struct V4 : IVisit { public object Visit(int n) => Allocate(n + 4); }
@@ -74,17 +79,19 @@ static unsafe partial class Variety
         for (int i = 0; i < 40; i++) { Keep(CallSite(visits[i % visits.Length], i)); Keep(CallSite2(visits[i % 3], 1)); }
         IEnumerable<object> covariant = new List<string> { "a", "b" }; foreach (object o in covariant) Keep(o);
         IComparer<string> contravariant = Comparer<object>.Create((a, b) => { Keep(a); return 0; }); Keep(contravariant.Compare("a", "b"));
+#if !TRIMMED
         dynamic d = new Reflected(); d.P = 4; Keep(d.P + 1);
+#endif
     }
 
     // ---- P/Invoke, with callbacks ----
     delegate int Compare(int* a, int* b);
     [DllImport("libc")] static extern void qsort(int* items, nuint count, nuint size, Compare compare);
-    [DllImport("libc", EntryPoint = "qsort")] static extern void qsort_raw(int* items, nuint count, nuint size, delegate* unmanaged<int*, int*, int> compare);
+    [DllImport("libc", EntryPoint = "qsort")] static extern void qsort_raw(int* items, nuint count, nuint size, delegate* unmanaged[Cdecl]<int*, int*, int> compare);
     [DllImport("libc", SetLastError = true, CharSet = CharSet.Ansi)] static extern int open(string path, int flags);
     [DllImport("libc")] static extern nint strlen([MarshalAs(UnmanagedType.LPStr)] string s);
     [DllImport("libc"), SuppressGCTransition] static extern int getpid();
-    [UnmanagedCallersOnly] static int CompareRaw(int* a, int* b) { Keep(new object()); Down(2); return *a - *b; }
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })] static int CompareRaw(int* a, int* b) { Keep(new object()); Down(2); return *a - *b; }
     static int CompareManaged(int* a, int* b) { Keep(new object()); try { if (*a == 2) ThrowAt(2); } catch (Mine) { Keep("in callback"); } return *a - *b; }
     static void PInvokes()
     {
@@ -122,9 +129,11 @@ static unsafe partial class Variety
         il.Emit(OpCodes.Call, typeof(Variety).GetMethod(nameof(Allocate), BindingFlags.NonPublic | BindingFlags.Static));
         il.Emit(OpCodes.Ret);
         Keep(tail.CreateDelegate<Func<int, object>>()(2));
+#if !TRIMMED
         ParameterExpression p = Expression.Parameter(typeof(int));
         Keep(Expression.Lambda<Func<int, object>>(Expression.Call(typeof(Variety).GetMethod(nameof(Allocate), BindingFlags.NonPublic | BindingFlags.Static), Expression.Add(p, Expression.Constant(1))), p).Compile()(4));
         Keep(new Regex("(a+)b\\1", RegexOptions.Compiled).Match("xaabaay").Value);
+#endif
     }
 
     // ---- LINQ and iterators ----
@@ -139,7 +148,7 @@ static unsafe partial class Variety
     // ---- Code that goes away ----
     static void Collectible()
     {
-        for (int i = 0; i < 2; i++) { Emitted(); Loaded(); }
+        for (int i = 0; i < 2; i++) { Emitted(); Load(); }
         GC.Collect(); GC.WaitForPendingFinalizers(); GC.Collect();
     }
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -157,8 +166,11 @@ static unsafe partial class Variety
         ((Func<Func<int, object>, int, int>)made.GetMethod("Run").CreateDelegate(typeof(Func<Func<int, object>, int, int>)))(callback, 2);
         Keep(((System.Collections.IList)Activator.CreateInstance(typeof(List<>).MakeGenericType(made))).Count);
     }
+#if TRIMMED
+    static void Load() { }
+#else
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Loaded()
+    static void Load()
     {
         var context = new AssemblyLoadContext("again", true);
         Assembly again = context.LoadFromAssemblyPath(typeof(Variety).Assembly.Location);
@@ -166,6 +178,7 @@ static unsafe partial class Variety
         Keep((int)type.GetMethod("Run").Invoke(null, new object[] { 4 }));
         context.Unload();
     }
+#endif
 
     // ---- Threads ----
     static void Threads()
@@ -181,6 +194,7 @@ static unsafe partial class Variety
     }
     class Finalized { ~Finalized() { Down(3); } }
 
+#if !TRIMMED
     // ---- Library code ----
     public class Person { public string Name { get; set; } public int Age { get; set; } public List<Person> Children { get; set; } }
     static void Library()
@@ -189,6 +203,7 @@ static unsafe partial class Variety
         Keep(JsonSerializer.Deserialize<Person>(json)); Keep(string.Join(",", json.Split(',').Select(s => s.Trim())));
         Keep(new StringBuilder().AppendFormat("{0:x} {1}", 4, DateTime.UnixEpoch).ToString()); Keep(int.TryParse("x", out _));
     }
+#endif
 
     // ---- Collections, from deep below and while finalizers wait ----
     static void Collections() { CollectDeep(20); for (int i = 0; i < 3; i++) { Make(); GC.Collect(); GC.WaitForPendingFinalizers(); } Keep(GC.GetAllocatedBytesForCurrentThread() > 0); }

@@ -17,8 +17,7 @@
 #include <string.h>
 #include <unwind.h>
 
-static const char *const register_name[STACK_REGS] = {"rbx", "rsp", "rbp", "r12",
-                                                      "r13", "r14", "r15", "rip"};
+static const char *const register_name[STACK_REGS] = MACHINE_REGISTER_NAMES;
 
 // ---- The runtime's chain of Frames ----
 static struct { uint64_t thread_frame, tracker, next, call_sp, return_address; } offset;
@@ -49,6 +48,7 @@ void contexts_start(void) {
   const uint8_t *descriptor = NULL;
   if (dladdr((void *)oracle_info->lpVtbl->DoStackSnapshot, &info) != 0) {
     void *runtime = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (runtime == NULL) runtime = dlopen(NULL, RTLD_LAZY);  // it is the program
     if (runtime != NULL) descriptor = dlsym(runtime, "DotNetRuntimeContractDescriptor");
   }
   ORACLE_CHECK(descriptor != NULL, "libcoreclr has no data contract descriptor");
@@ -96,12 +96,12 @@ struct second_opinion {
 };
 
 static _Unwind_Reason_Code look_for(struct _Unwind_Context *context, void *data) {
-  static const int dwarf[STACK_REGS] = {3, 7, 6, 12, 13, 14, 15, 16};
+  static const int dwarf[STACK_REGS] = MACHINE_REGISTER_DWARF;
   struct second_opinion *opinion = data;
   // The CFA that led here is this frame's sp. Its ip may differ from the Frame's.
   if (_Unwind_GetCFA(context) != opinion->sp) return _URC_NO_REASON;
   for (int r = 0; r < STACK_REGS; r++)
-    opinion->reg[r] = r == STACK_RIP || r == STACK_RSP ? 0 : _Unwind_GetGR(context, dwarf[r]);
+    opinion->reg[r] = r == STACK_PC || r == STACK_SP ? 0 : _Unwind_GetGR(context, dwarf[r]);
   opinion->found = true;
   return _URC_END_OF_STACK;
 }
@@ -132,7 +132,7 @@ static uint64_t put, found;   // registers that were changed to test that the co
 static uint64_t fault_flags;  // frames whose ContextFlags are a hardware fault's
 
 static bool is_left_alone(int reg) {
-  return reg == STACK_RBX || (reg >= STACK_R12 && reg <= STACK_R15);
+  return reg != STACK_SP && reg != STACK_FP && reg != STACK_PC;
 }
 
 // Whether all registers of `frame` that CoreCLR leaves alone are those of the frame before it.
@@ -144,22 +144,25 @@ static bool all_are(const struct stack_frame *frame, const struct stack_frame *b
 
 // A call has pushed its return address just below the caller's sp.
 static bool is_at_call(const struct stack_frame *frame) {
-  return word_at(frame->reg[STACK_RSP] - 8) == frame->reg[STACK_RIP];
+  return word_at(frame->reg[STACK_SP] - 8) == frame->reg[STACK_PC];
 }
 
 static enum kind kind_of(const struct stack *truth, const struct stack_frame *b, uint32_t i) {
   const struct stack_frame *a = &truth->frames[i];
-  bool equal = true, sp_is_older = a->reg[STACK_RSP] > b->reg[STACK_RSP];
+  bool equal = true, sp_is_older = a->reg[STACK_SP] > b->reg[STACK_SP];
   for (int r = 0; r < STACK_REGS; r++) {
-    if (a->reg[r] == b->reg[r] || (r == STACK_RSP && sp_is_older)) continue;
+    if (a->reg[r] == b->reg[r] || (r == STACK_SP && sp_is_older)) continue;
     if (!is_left_alone(r)) return UNEXPLAINED;
     equal = false;
   }
   if (equal && !sp_is_older) return EQUAL;
-  if (!contexts_is_inlined_call(a->reg[STACK_RSP], a->reg[STACK_RIP])) return UNEXPLAINED;
+  if (!contexts_is_inlined_call(a->reg[STACK_SP], a->reg[STACK_PC])) return UNEXPLAINED;
   bool left_over =
       i == 0 ? all_are(a, NULL) : truth->frames[i - 1].id == 0 && all_are(a, &truth->frames[i - 1]);
-  if (sp_is_older) return left_over && is_at_call(b) && !is_at_call(a) ? SP_BEFORE : UNEXPLAINED;
+  if (sp_is_older) {
+    bool shown = !MACHINE_PUSHES_RETURN_ADDRESS || (is_at_call(b) && !is_at_call(a));
+    return left_over && shown ? SP_BEFORE : UNEXPLAINED;
+  }
   if (i == 0 && left_over) return NOTHING_BEFORE;
   if (left_over) return NATIVE_BEFORE;
   // These registers are also stale: the frame reported before this one is not the one from which
@@ -169,7 +172,7 @@ static enum kind kind_of(const struct stack *truth, const struct stack_frame *b,
 
 // Where the native frames above this one lead up to the callback, libgcc provides the registers.
 static bool second_opinion_agrees(const struct stack_frame *frame) {
-  struct second_opinion opinion = {.sp = frame->reg[STACK_RSP]};
+  struct second_opinion opinion = {.sp = frame->reg[STACK_SP]};
   (void)_Unwind_Backtrace(look_for, &opinion);
   if (!opinion.found) return false;
   for (int r = 0; r < STACK_REGS; r++)
@@ -195,8 +198,8 @@ static void count(const char *where, const struct stack *truth, const struct sta
 static void try_fault(const struct stack *truth, const struct stack_frame *ours, uint32_t i) {
   struct stack_frame changed = *ours;
   int r = (int)(frames / 64 % STACK_REGS);
-  if (is_left_alone(r) && contexts_is_inlined_call(ours->reg[STACK_RSP], ours->reg[STACK_RIP]))
-    r = frames / 64 % 2 != 0 ? STACK_RIP : STACK_RBP;
+  if (is_left_alone(r) && contexts_is_inlined_call(ours->reg[STACK_SP], ours->reg[STACK_PC]))
+    r = frames / 64 % 2 != 0 ? STACK_PC : STACK_FP;
   changed.reg[r] += 8;
   put++;
   found += kind_of(truth, &changed, i) == UNEXPLAINED;
@@ -209,7 +212,8 @@ void contexts_compare(const char *where, const struct stack *truth, const struct
     frames++;
     enum kind kind = kind_of(truth, b, i);
     if (kind == EQUAL && frames % 64 == 0) try_fault(truth, b, i);
-    if (kind == NOTHING_BEFORE && !second_opinion_agrees(b)) kind = UNEXPLAINED;
+    bool asks = kind == NOTHING_BEFORE || (kind == SP_BEFORE && !MACHINE_PUSHES_RETURN_ADDRESS);
+    if (asks && !second_opinion_agrees(b)) kind = UNEXPLAINED;
     if (a->context_size != b->context_size) sizes++, kind = UNEXPLAINED;
     if (a->context_flags != b->context_flags) flags++, kind = UNEXPLAINED;
     if (a->context_flags != 0) fault_flags++;
@@ -221,8 +225,10 @@ void contexts_compare(const char *where, const struct stack *truth, const struct
 
 // The bound is twice the share seen in 40 million frames, or the number seen in a short run,
 // whichever is larger.
-static const uint64_t per_million[KINDS] = {
-    [NOTHING_BEFORE] = 4000, [NATIVE_BEFORE] = 4000, [SP_BEFORE] = 200, [UNTOLD_BEFORE] = 800};
+static const uint64_t per_million[KINDS] = {[NOTHING_BEFORE] = 4000,
+                                            [NATIVE_BEFORE] = MACHINE_NATIVE_BEFORE,
+                                            [SP_BEFORE] = 200,
+                                            [UNTOLD_BEFORE] = 800};
 
 uint64_t contexts_report(void) {
   printf("contexts: %lu frames, %lu of another size, %lu of other flags (%lu with a fault's)\n",

@@ -123,10 +123,9 @@ static void compare_in_hook(const char *name, struct buffers *b) {
 // cooperative mode, in which few callbacks are called; in the others the result is the same as
 // without a seed.
 static uint64_t seeds, seeds_used, seeds_native, seeds_refused;
-static void by_seed(struct buffers *b, AMD64_CONTEXT *seed) {
+static void by_seed(struct buffers *b, const MACHINE_CONTEXT *seed) {
   BYTE buffer[4096] = {0};
   ULONG32 flags = COR_PRF_SNAPSHOT_REGISTER_CONTEXT, size = sizeof(buffer);
-  seed->ContextFlags = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER;
   memcpy(buffer, seed, sizeof(*seed));
   stack_clear(&b->clr);
   b->clr.hr = oracle_info->lpVtbl->DoStackSnapshot(oracle_info, 0, stack_collect, flags, &b->clr,
@@ -138,19 +137,18 @@ static void by_seed(struct buffers *b, AMD64_CONTEXT *seed) {
 static void compare_seeded(const char *name, struct buffers *b, uint64_t choice) {
   uint32_t whole = b->ours.count;
   const struct stack_frame *f = &b->ours.frames[whole == 0 ? 0 : choice % whole];
-  AMD64_CONTEXT seed = {0};
+  struct stack_frame native = {.reg = {0}};
+  MACHINE_CONTEXT seed;
   if (whole == 0 || f->id == 0 || choice % 8 == 0) {
     // A seed at which no walk may start. The result shows the mode, and the order of the checks.
-    seed.Rip = (uint64_t)(uintptr_t)&strlen;
-    seed.Rsp = (uint64_t)(uintptr_t)&seed;
+    native.reg[STACK_PC] = (uint64_t)(uintptr_t)&strlen;
+    native.reg[STACK_SP] = (uint64_t)(uintptr_t)&seed;
+    stack_context(&native, &seed);
     by_seed(b, &seed);
     __atomic_fetch_add(&seeds_native, 1, __ATOMIC_RELAXED);
     if (FAILED(b->clr.hr)) __atomic_fetch_add(&seeds_refused, 1, __ATOMIC_RELAXED);
   } else {
-    const uint64_t *r = f->reg;
-    seed.Rip = r[STACK_RIP], seed.Rsp = r[STACK_RSP], seed.Rbp = r[STACK_RBP];
-    seed.Rbx = r[STACK_RBX], seed.R12 = r[STACK_R12], seed.R13 = r[STACK_R13];
-    seed.R14 = r[STACK_R14], seed.R15 = r[STACK_R15];
+    stack_context(f, &seed);
     by_seed(b, &seed);
     __atomic_fetch_add(&seeds, 1, __ATOMIC_RELAXED);
     if (b->ours.count != whole) __atomic_fetch_add(&seeds_used, 1, __ATOMIC_RELAXED);

@@ -14,6 +14,15 @@ void stack_clear(struct stack *stack) {
   stack->count = stack->dropped = stack->abort_after = 0;
 }
 
+static const size_t register_offset[STACK_REGS] = MACHINE_REGISTER_OFFSETS;
+
+void stack_context(const struct stack_frame *frame, MACHINE_CONTEXT *context) {
+  memset(context, 0, sizeof(*context));
+  context->ContextFlags = MACHINE_CONTEXT_FLAGS;
+  for (int r = 0; r < STACK_REGS; r++)
+    memcpy((BYTE *)context + register_offset[r], &frame->reg[r], sizeof(frame->reg[r]));
+}
+
 HRESULT stack_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
                       BYTE context[], void *client) {
   (void)info;
@@ -25,12 +34,11 @@ HRESULT stack_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG
   struct stack_frame *frame = &stack->frames[stack->count++];
   *frame =
       (struct stack_frame){.id = id, .ip = ip, .context_size = context != NULL ? context_size : 0};
-  if (context != NULL && context_size >= sizeof(AMD64_CONTEXT)) {
-    AMD64_CONTEXT c;
-    memcpy(&c, context, sizeof(c));
-    const uint64_t reg[STACK_REGS] = {c.Rbx, c.Rsp, c.Rbp, c.R12, c.R13, c.R14, c.R15, c.Rip};
-    memcpy(frame->reg, reg, sizeof(reg));
-    frame->context_flags = c.ContextFlags;
+  if (context != NULL && context_size >= sizeof(MACHINE_CONTEXT)) {
+    for (int r = 0; r < STACK_REGS; r++)
+      memcpy(&frame->reg[r], context + register_offset[r], sizeof(frame->reg[r]));
+    memcpy(&frame->context_flags, context + offsetof(MACHINE_CONTEXT, ContextFlags),
+           sizeof(frame->context_flags));
   }
   return stack->abort_after != 0 && stack->count == stack->abort_after ? S_FALSE : S_OK;
 }

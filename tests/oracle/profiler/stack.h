@@ -3,22 +3,10 @@
 #ifndef ORACLE_STACK_H
 #define ORACLE_STACK_H
 
+#include "machine_context.h"
 #include "prof.h"
 
 enum { STACK_MAX = 2048 };
-
-// The registers by which the CONTEXTs of frames in the middle of a stack can be compared.
-enum stack_reg {
-  STACK_RBX,
-  STACK_RSP,
-  STACK_RBP,
-  STACK_R12,
-  STACK_R13,
-  STACK_R14,
-  STACK_R15,
-  STACK_RIP,
-  STACK_REGS
-};
 
 struct stack_frame {
   FunctionID id;  // 0: a run of native frames
@@ -39,6 +27,8 @@ struct stack {
 // The callback; client data is a struct stack that was cleared by stack_clear.
 StackSnapshotCallback stack_collect;
 void stack_clear(struct stack *stack);
+// Copies the registers of a frame into a CONTEXT, with MACHINE_CONTEXT_FLAGS; all others are 0.
+void stack_context(const struct stack_frame *frame, MACHINE_CONTEXT *context);
 // Takes the calling thread's stack or, where allowed, another thread's, by CoreCLR's own
 // DoStackSnapshot.
 void stack_by_clr(struct stack *stack, ThreadID thread, ULONG32 flags);

@@ -176,8 +176,8 @@ static bool same(const struct stack *a, const struct stack *b) {
   if (a->hr != b->hr || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
     const struct stack_frame *x = &a->frames[i], *y = &b->frames[i];
-    if (x->id != y->id || x->ip != y->ip || x->reg[STACK_RIP] != y->reg[STACK_RIP] ||
-        x->reg[STACK_RSP] != y->reg[STACK_RSP] || x->reg[STACK_RBP] != y->reg[STACK_RBP])
+    if (x->id != y->id || x->ip != y->ip || x->reg[STACK_PC] != y->reg[STACK_PC] ||
+        x->reg[STACK_SP] != y->reg[STACK_SP] || x->reg[STACK_FP] != y->reg[STACK_FP])
       return false;
     for (int r = 0; r < STACK_REGS; r++) seen.moved += x->reg[r] != y->reg[r];
   }

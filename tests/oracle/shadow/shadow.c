@@ -355,7 +355,8 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   // below the catcher's frame is gone.
   COR_PRF_EX_CLAUSE_INFO clause = {0};
   HRESULT hr = oracle_info->lpVtbl->GetNotifiedExceptionClauseInfo(oracle_info, &clause);
-  if (hr == S_OK && clause.framePointer != 0) s->depth = live_depth(s, clause.framePointer);
+  if (hr == S_OK && clause.framePointer != 0)
+    s->depth = live_depth(s, clause.framePointer - MACHINE_CLAUSE_HAS_CALLERS_SP);
   s->catching = s->depth > 0 ? s->entries[s->depth - 1].cfa - 1 : 0;
   return S_OK;
 }
