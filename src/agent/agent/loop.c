@@ -34,8 +34,8 @@
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "sampling/weight.h"
-#include "state/gate.h"
 #include "state/label_slots.h"
+#include "state/throttle.h"
 #include "threads/threads.h"
 
 #define MS 1000000ull
@@ -155,7 +155,7 @@ static bool begin_events(struct cs_error *err) {
 static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
   ticks = (struct cs_wire_ticks){0};
-  cs_gate_start(cs_agent.start_ns);
+  cs_throttle_start(cs_agent.start_ns);
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
   cs_handler_times_begin();
@@ -310,7 +310,7 @@ static bool record(struct cs_error *err) {
     if (holders < engine) engine = holders;
     maintain(now);
     cs_budget_update(now);
-    cs_gate_update(now);
+    cs_throttle_update(now);
     uint64_t equip = cs_equip_check(now);
     if (equip < engine) engine = equip;
     cs_asks_check(now);
@@ -370,7 +370,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   (void)cs_asks_report();
   (void)cs_threads_report_small_stacks();
   (void)cs_budget_report(cs_clock_now_ns());
-  (void)cs_gate_report();
+  (void)cs_throttle_report();
   (void)cs_equip_report();
   (void)cs_weight_report_put_off();
   cs_awaits_log();

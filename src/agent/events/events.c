@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Events come from an EventPipe session, which delivers each of them to this profiler on the very
 // thread that it happens to. That thread walks itself there and then, if the event is one of those
-// that are walked (gate.c).
+// that are walked (throttle.c).
 //
 // Invariants: only the keywords that the modes need are on, and none after cs_events_stop. A
 // callback writes to the ring inside the epoch, so none is left when cs_epoch_wait has returned. It
@@ -24,7 +24,7 @@
 #include "sampling/wall.h"
 #include "snapshot/self.h"
 #include "state/event_names.h"
-#include "state/gate.h"
+#include "state/throttle.h"
 
 // The provider's events, from its manifest (.NET 10).
 enum {
@@ -85,8 +85,8 @@ static double one_less_exp(double x) {
   return y;
 }
 
-// The runtime samples one of 102,400 bytes at random, and reports the object that contains it. So an
-// object stands for its size divided by the probability that one of that size is reported.
+// The runtime samples one of 102,400 bytes at random, and reports the object that contains it. So
+// an object stands for its size divided by the probability that one of that size is reported.
 static uint64_t estimate(uint64_t size) {
   const double mean = 102400;
   double bytes = (double)size;
@@ -99,7 +99,7 @@ static bool read_allocation(struct cs_bytes *p, struct cs_sample_event *e) {
   if (!cs_take(p, NULL, 4 + 2 + 8)) return false;
   struct cs_bytes name = *p;
   return pass_text(p) && cs_take(p, NULL, 8) && cs_take(p, &size, sizeof size) &&
-         cs_gate_take(CS_WIRE_MODE_ALLOC, estimate(size), &e->weight) && e->weight > 0 &&
+         cs_throttle_take(CS_WIRE_MODE_ALLOC, estimate(size), &e->weight) && e->weight > 0 &&
          take_name(&name, &e->type);
 }
 
@@ -108,8 +108,9 @@ static struct cs_agent_thread *own_sampled(void) {
   return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
 }
 
-// The owner is the one at the beginning of the wait: the lock may change hands meanwhile. There may be none:
-// a lock is free while it waits for the next one's turn, and for some instructions around each release.
+// The owner is the one at the beginning of the wait: the lock may change hands meanwhile. There may
+// be none: a lock is free while it waits for the next one's turn, and for some instructions around
+// each release.
 static void begin_contention(struct cs_bytes *p) {
   uint64_t words[3];  // the lock, its object, the owner's tid
   struct cs_agent_thread *t = own_sampled();
@@ -131,7 +132,7 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
   }
   if (!cs_wants(CS_WIRE_MODE_LOCK) || !cs_take(p, NULL, 1 + 2) ||  // flags, CLR instance
       !cs_take(p, &ns, sizeof ns) ||
-      !cs_gate_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight))
+      !cs_throttle_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight))
     return false;
   if (t != NULL) e->lock = cs_lock_wait_class(t->thread);
   return true;
@@ -143,7 +144,7 @@ static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
   uint64_t weight;
   if (!take_name(p, &e->type)) return false;
   cs_event_name_add_unsampled(e->type, 1);
-  if (!cs_gate_take(CS_WIRE_MODE_EXCEPTION, 1, &weight)) return false;
+  if (!cs_throttle_take(CS_WIRE_MODE_EXCEPTION, 1, &weight)) return false;
   e->weight = cs_event_name_take_unsampled(e->type);
   return e->weight > 0;
 }
@@ -171,7 +172,7 @@ static bool end_wait(struct cs_sample_event *e) {
   uint64_t since = t != NULL ? cs_take_seq(&t->waiting_from, 0) : 0;
   if (since == 0) return false;
   e->type = cs_load_relaxed(&t->waiting_for);
-  return cs_gate_take(CS_WIRE_MODE_WAIT, cs_clock_ticks_to_ns(cs_tsc() - since), &e->weight);
+  return cs_throttle_take(CS_WIRE_MODE_WAIT, cs_clock_ticks_to_ns(cs_tsc() - since), &e->weight);
 }
 
 // ---- Walks ----
@@ -199,7 +200,7 @@ __attribute__((noinline)) static bool walk(struct cs_sample_ring *ring,
 
 static void take(const struct cs_sample_event *event) {
   if (walk(cs_load_acquire(&cs_signal.ring), event))
-    cs_gate_add_walk((enum cs_wire_mode)event->mode);
+    cs_throttle_add_walk((enum cs_wire_mode)event->mode);
   else if (event->mode == CS_WIRE_MODE_EXCEPTION)
     cs_event_name_add_unsampled(event->type, event->weight);
 }
@@ -218,7 +219,7 @@ static uint64_t pause_weight;  // of a nanosecond of it, 32.32; 0: it is not to 
 static uint64_t held_up;       // the weight of the samples of threads that have held it up
 
 uint64_t cs_events_begin_way(void) {
-  uint64_t weight = cs_gate_draw(CS_WIRE_MODE_GC);
+  uint64_t weight = cs_throttle_draw(CS_WIRE_MODE_GC);
   cs_store_relaxed(&held_up, 0u);
   cs_store_relaxed(&pause_weight, weight);
   return weight;
@@ -273,8 +274,8 @@ static void note_trigger(const struct cs_sample_event *e) {
   cs_store_release(&triggers_busy, 0u);
 }
 
-// Takes the samples of a pause with the stack of the thread that has triggered it. That thread still
-// waits for the collection. False: there is no such stack.
+// Takes the samples of a pause with the stack of the thread that has triggered it. That thread
+// still waits for the collection. False: there is no such stack.
 static bool take_triggered(const struct cs_sample_event *way, const struct cs_sample_event *work) {
   bool taken = false;
   if (triggers.bytes == NULL || !try_triggers()) return false;
@@ -286,7 +287,7 @@ static bool take_triggered(const struct cs_sample_event *way, const struct cs_sa
         thread->generation == s->thread_generation && cs_load_acquire(&thread->agent) == s->agent;
     if (taken && way->weight > 0) (void)cs_sample_event_like(&cs_agent.ring, s, way);
     if (taken && work->weight > 0 && cs_sample_event_like(&cs_agent.ring, s, work))
-      cs_gate_add_walk(CS_WIRE_MODE_GC);
+      cs_throttle_add_walk(CS_WIRE_MODE_GC);
     cs_thread_unpin(thread);
   }
   empty_triggers();
@@ -308,7 +309,7 @@ static void end_pause(const struct cs_sample_event *e) {
   if (from == 0 || now <= from || !cs_wants(CS_WIRE_MODE_GC))
     return;  // it began before the session
   if (stopped < from || stopped > now) stopped = from;
-  cs_gate_count(CS_WIRE_MODE_GC, now - from);
+  cs_throttle_count(CS_WIRE_MODE_GC, now - from);
   uint64_t times = cs_load_relaxed(&pause_weight), weight = cs_scale(now - from, times);
   if (weight == 0) return;
   (void)snprintf(way_name, sizeof way_name, "[way to the safe point: %s", name + 1);
@@ -397,7 +398,7 @@ void cs_events_end_waits(void) {
     uint64_t weight, since = cs_take_seq(&list.at[i].agent->waiting_from, 0);
     if (since != 0) {  // else it has ended by itself
       event.weight = cs_clock_ticks_to_ns(event.tsc - since);
-      (void)cs_gate_take(CS_WIRE_MODE_WAIT, event.weight, &weight);
+      (void)cs_throttle_take(CS_WIRE_MODE_WAIT, event.weight, &weight);
       cs_wall_walk_waiting(&list.at[i], &event);
     }
     cs_thread_unpin(list.at[i].thread);

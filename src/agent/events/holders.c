@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // While threads wait for a lock, its holder is looked at again and again, at random times: so each
-// place of the holder's code is charged with the waits that it causes, however long the lock is held
-// and however often it changes hands. A sample stands for all that wait for that lock, for the time
-// since the last look: a sum over random looks, and so an estimate of the waiting time without bias.
-// After a gap of more than MOST times the least one, because this thread got no processor, one moment does
-// not stand for all of it: the rest counts as not looked at.
+// place of the holder's code is charged with the waits that it causes, however long the lock is
+// held and however often it changes hands. A sample stands for all that wait for that lock, for the
+// time since the last look: a sum over random looks, and so an estimate of the waiting time without
+// bias. After a gap of more than MOST times the least one, because this thread got no processor,
+// one moment does not stand for all of it: the rest counts as not looked at.
 //
 // A holder that is blocked in the kernel is walked as mode wall does it; any other one gets a
 // signal, and walks itself only if it holds the lock still. What cannot be walked is counted, by
-// its reason. The gate chooses among looks before anything is walked. Signal-safe: no.
+// its reason. The throttle chooses among looks before anything is walked. Signal-safe: no.
 #include "events/holders.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "life/library.h"
 #include "sampling/wall.h"
 #include "state/event_names.h"
-#include "state/gate.h"
+#include "state/throttle.h"
 #include "threads/asleep.h"
 
 enum {
@@ -111,7 +111,7 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   struct cs_pinned holder = {NULL, NULL};
   struct cs_hold hold = {.mode = CS_WIRE_MODE_HOLDERS};
   uint64_t weight;
-  if (!cs_gate_take(CS_WIRE_MODE_HOLDERS, gap * lock->waiters, &weight)) return;
+  if (!cs_throttle_take(CS_WIRE_MODE_HOLDERS, gap * lock->waiters, &weight)) return;
   double most = (double)(MOST * least_ns());
   hold.weight = (double)gap <= most ? weight : (uint64_t)((double)weight / (double)gap * most);
   count_unwalked(CS_UNWALKED_LATE, weight - hold.weight);
@@ -125,7 +125,7 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   hold.owner_at = look.owner_at;
   hold.lock = look.class;
   if (walk(&holder, &hold))
-    cs_gate_add_walk(CS_WIRE_MODE_HOLDERS);
+    cs_throttle_add_walk(CS_WIRE_MODE_HOLDERS);
   else
     count_unwalked(CS_UNWALKED_RELEASED, hold.weight);
   cs_thread_unpin(holder.thread);
@@ -147,7 +147,7 @@ uint64_t cs_holders_poll(uint64_t now_ns) {
   locks.count = 0;
   cs_threads_visit(collect, NULL);
   for (size_t i = 0; i < locks.count; i++) look_at(&locks.at[i], now_ns - last_ns);
-  if (locks.count > 0) cs_gate_add_cost(CS_WIRE_MODE_HOLDERS, cs_tsc() - began);
+  if (locks.count > 0) cs_throttle_add_cost(CS_WIRE_MODE_HOLDERS, cs_tsc() - began);
   uint64_t rest = least_ns() + cs_random_next(&random_state) % (2 * least_ns());
   uint64_t took = (cs_thread_cpu_ns() - cpu) * LOOK_REST;
   last_ns = now_ns;

@@ -23,7 +23,7 @@
 #include "signal/awaits.h"
 #include "signal/kernel.h"
 #include "state/event_names.h"
-#include "state/gate.h"
+#include "state/throttle.h"
 #include "threads/stackmap.h"
 
 enum { REFRESH_NS = 50000000 };  // between two searches for new images because of unknown code
@@ -335,7 +335,7 @@ void cs_drain(void) {
     cs_budget_add_held(sample->held_ticks);
     uint64_t begin = cs_tsc();
     bool sent = send(sample, mode);
-    if (sample->mode != 0) cs_gate_add_cost(mode, sample->held_ticks + cs_tsc() - begin);
+    if (sample->mode != 0) cs_throttle_add_cost(mode, sample->held_ticks + cs_tsc() - begin);
     if (!sent) lost[mode]++;
     if (mode == CS_WIRE_MODE_WALL)
       ((struct cs_agent_thread *)sample->agent)->repeatable = sent && is_repeatable(sample);

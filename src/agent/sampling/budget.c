@@ -3,15 +3,15 @@
 // threads and of the command, and the time that handlers hold the program's threads; not what the
 // kernel itself spends on signals and on reading clocks.
 //
-// Part of the cost does not depend on the rate, and the first use of a library costs once what later
-// ones do not. So cost and rate are both averaged over the last seconds, and the next rate is the
-// average rate times the allowed cost over the average one: that settles where the two are equal,
-// whatever the fixed part, and a single burst does not swing it. Where even the lowest rate costs
-// more than is allowed, the summary says so.
+// Part of the cost does not depend on the rate, and the first use of a library costs once what
+// later ones do not. So cost and rate are both averaged over the last seconds, and the next rate is
+// the average rate times the allowed cost over the average one: that settles where the two are
+// equal, whatever the fixed part, and a single burst does not swing it. Where even the lowest rate
+// costs more than is allowed, the summary says so.
 //
 // Each mode has the same share, and what one does not need goes to the others. Timed samples are
 // one party, which includes all costs that belong to no sample; each mode of events is another, and
-// is given the part of a processor that its walks may take (gate.h). The agent's thread only.
+// is given the part of a processor that its walks may take (throttle.h). The agent's thread only.
 // Signal-safe: no.
 #include "sampling/budget.h"
 
@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "engines/engine.h"
 #include "engines/engines.h"
-#include "state/gate.h"
+#include "state/throttle.h"
 
 #define SECOND 1000000000ull
 
@@ -59,7 +59,7 @@ static uint64_t command_cpu_ns(void) {
 
 static void publish_shares(void) {
   for (int mode = 1; mode < CS_SAMPLE_MODES; mode++)
-    cs_gate_set_share((enum cs_wire_mode)mode, budget.shares[mode]);
+    cs_throttle_set_share((enum cs_wire_mode)mode, budget.shares[mode]);
 }
 
 void cs_budget_start(uint64_t now_ns) {
@@ -92,7 +92,7 @@ static void add_up(uint64_t now_ns) {
   budget.hz = budget.hz * keep + budget.hz_now * passed;
   budget.command = budget.command * keep + by_command;
   budget.samples = budget.samples * keep + (double)(samples - budget.samples_at);
-  cs_gate_set_command_cost(budget.samples >= 1 ? budget.command / budget.samples : 0);
+  cs_throttle_set_command_cost(budget.samples >= 1 ? budget.command / budget.samples : 0);
   budget.updated_ns = now_ns;
   budget.agent_at = agent;
   budget.command_at = command;
@@ -103,7 +103,8 @@ static void add_up(uint64_t now_ns) {
 // The part of a processor that timed samples take, with the costs that belong to no sample.
 static double used_in_time(void) {
   double used = budget.cost / budget.time;
-  for (int mode = 1; mode < CS_SAMPLE_MODES; mode++) used -= cs_gate_used((enum cs_wire_mode)mode);
+  for (int mode = 1; mode < CS_SAMPLE_MODES; mode++)
+    used -= cs_throttle_used((enum cs_wire_mode)mode);
   return used > 0 ? used : 0;
 }
 
@@ -114,7 +115,7 @@ static void share_out(void) {
   int parties = 0;
   demand[0] = used_in_time() * cs_options.hz / (budget.hz / budget.time);
   for (int i = 0; i < CS_SAMPLE_MODES; i++) {
-    if (i > 0) demand[i] = cs_gate_demand((enum cs_wire_mode)i);
+    if (i > 0) demand[i] = cs_throttle_demand((enum cs_wire_mode)i);
     if (demand[i] > 0) parties++;
   }
   for (; parties > 0; parties--) {

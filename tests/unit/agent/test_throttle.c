@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "sampling/budget.h"
-#include "state/gate.h"
+#include "state/throttle.h"
 #include "wire/consumer.h"
 
 enum { UPDATES_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds
@@ -54,10 +54,10 @@ static int setup(void **state) {
 static void update(struct stream *s, bool counts) {
   for (uint32_t i = 0; i < s->a_second / UPDATES_A_SECOND; i++) {
     uint64_t value = s->value(i), weight = 0;
-    bool walked = cs_gate_take(s->mode, value, &weight);
+    bool walked = cs_throttle_take(s->mode, value, &weight);
     if (walked) {
-      cs_gate_add_walk(s->mode);
-      cs_gate_add_cost(s->mode, s->ticks);
+      cs_throttle_add_walk(s->mode);
+      cs_throttle_add_cost(s->mode, s->ticks);
     }
     if (!counts) continue;
     s->events++;
@@ -68,13 +68,13 @@ static void update(struct stream *s, bool counts) {
 }
 
 static void run(struct stream *streams, unsigned count) {
-  cs_gate_start(now_ns);
+  cs_throttle_start(now_ns);
   if (cs_options.budget_ppm != 0) cs_budget_start(now_ns);
   for (unsigned i = 0; i < (SETTLING + COUNTED) * UPDATES_A_SECOND; i++) {
     for (unsigned k = 0; k < count; k++) update(&streams[k], i >= SETTLING * UPDATES_A_SECOND);
     now_ns += SECOND / UPDATES_A_SECOND;
     cpu_ns += (uint64_t)(processors * (double)SECOND / UPDATES_A_SECOND);
-    cs_gate_update(now_ns);
+    cs_throttle_update(now_ns);
   }
   for (unsigned k = 0; k < count; k++)
     print_message("mode %d: %.0f of %.0f walked, which stand for %.1f %%\n", (int)streams[k].mode,
@@ -141,8 +141,8 @@ static void objects_by_their_interval(void **state) {
   assert_near(objects.estimate, objects.sum, 0.1);
 }
 
-// About a hundred are walked even in a program that does nothing; otherwise as many as take 0.5 % of
-// its CPU time.
+// About a hundred are walked even in a program that does nothing; otherwise as many as take 0.5 %
+// of its CPU time.
 static void what_walks_cost_bounds_them(void **state) {
   struct stream objects = {.mode = CS_WIRE_MODE_ALLOC,
                            .a_second = 20000,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// All events are counted. Where there are more than are to be walked, some are chosen at random, and
-// each of those stands for others: waits by their time, all of at least `threshold` and shorter ones
-// with a probability proportional to their length; all other events by `chance`. Both are set before
-// an event comes and do not depend on its stack, so sums are not biased.
+// All events are counted. Where there are more than are to be walked, some are chosen at random,
+// and each of those stands for others: waits by their time, all of at least `threshold` and shorter
+// ones with a probability proportional to their length; all other events by `chance`. Both are set
+// before an event comes and do not depend on its stack, so sums are not biased.
 //
 // How many may be walked: as many as the user says, else as many as cost 0.5 % of the program's CPU
 // time in each mode, and at most some hundreds of exceptions and waits a second; and no more than
 // the budget leaves (budget.c). The agent's thread decides from what the last second has brought.
 //
 // Threads: any may count events; updates are the agent's. Signal-safe: no.
-#include "state/gate.h"
+#include "state/throttle.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -32,7 +32,7 @@ enum {
   MEAN_INTERVAL = 102400,  // bytes; the runtime's own
 };
 
-static struct gate {
+static struct throttle {
   // Atomic.
   uint64_t events, value, walked;
   uint64_t cost_ns;    // of the walks: on their threads, and on the agent's
@@ -42,7 +42,7 @@ static struct gate {
   uint64_t events_at, walked_at, value_at, cost_at;
   double events_sum, walked_sum, value_sum, cost_sum;
   double share;  // of a processor, by the budget; negative: there is none
-} gates[CS_SAMPLE_MODES];
+} throttles[CS_SAMPLE_MODES];
 static uint64_t updated_ns, cpu_at;
 static double time_sum, cpu_sum;
 static double command_ns;  // what a sample costs in the command
@@ -60,10 +60,10 @@ static uint64_t chance_of_interval(void) {
   return interval <= MEAN_INTERVAL ? ALWAYS : ALWAYS / 1024 * MEAN_INTERVAL / interval * 1024;
 }
 
-void cs_gate_start(uint64_t now_ns) {
+void cs_throttle_start(uint64_t now_ns) {
   for (unsigned i = 0; i < CS_SAMPLE_MODES; i++)
-    gates[i] = (struct gate){.chance = ALWAYS, .share = -1};
-  gates[CS_WIRE_MODE_ALLOC].chance = chance_of_interval();
+    throttles[i] = (struct throttle){.chance = ALWAYS, .share = -1};
+  throttles[CS_WIRE_MODE_ALLOC].chance = chance_of_interval();
   updated_ns = now_ns;
   cpu_at = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
   time_sum = cpu_sum = command_ns = 0;
@@ -77,21 +77,21 @@ static uint32_t random_word(void) {
   return (uint32_t)(cs_random_next(&state) >> 32);
 }
 
-uint64_t cs_gate_draw(enum cs_wire_mode mode) {
-  uint64_t chance = cs_load_relaxed(&gates[mode].chance);
+uint64_t cs_throttle_draw(enum cs_wire_mode mode) {
+  uint64_t chance = cs_load_relaxed(&throttles[mode].chance);
   if (chance >= ALWAYS) return ALWAYS;
   return random_word() < chance ? (uint64_t)((double)ALWAYS * (double)ALWAYS / (double)chance) : 0;
 }
 
-void cs_gate_count(enum cs_wire_mode mode, uint64_t value) {
-  cs_add_relaxed(&gates[mode].events, 1);
-  cs_add_relaxed(&gates[mode].value, value);
+void cs_throttle_count(enum cs_wire_mode mode, uint64_t value) {
+  cs_add_relaxed(&throttles[mode].events, 1);
+  cs_add_relaxed(&throttles[mode].value, value);
 }
 
-bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) {
-  struct gate *g = &gates[mode];
-  cs_gate_count(mode, value);
-  uint64_t threshold = cs_load_relaxed(&g->threshold), chance = cs_load_relaxed(&g->chance);
+bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) {
+  struct throttle *t = &throttles[mode];
+  cs_throttle_count(mode, value);
+  uint64_t threshold = cs_load_relaxed(&t->threshold), chance = cs_load_relaxed(&t->chance);
   *weight = value;
   if (value < threshold) {
     *weight = threshold;
@@ -102,13 +102,13 @@ bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) {
   return random_word() < chance;
 }
 
-void cs_gate_add_cost(enum cs_wire_mode mode, uint64_t ticks) {
+void cs_throttle_add_cost(enum cs_wire_mode mode, uint64_t ticks) {
   uint64_t ns = cs_clock_ticks_to_ns(ticks);
-  cs_add_relaxed(&gates[mode].cost_ns, ns < MOST_NS ? ns : MOST_NS);
+  cs_add_relaxed(&throttles[mode].cost_ns, ns < MOST_NS ? ns : MOST_NS);
 }
 
-void cs_gate_add_walk(enum cs_wire_mode mode) {
-  cs_add_relaxed(&gates[mode].walked, 1);
+void cs_throttle_add_walk(enum cs_wire_mode mode) {
+  cs_add_relaxed(&throttles[mode].walked, 1);
 }
 
 // ---- The agent's thread ----
@@ -118,14 +118,14 @@ static void fade(double *sum, uint64_t *at, uint64_t now) {
   *at = now;
 }
 
-static double cost_of_one(const struct gate *g) {
-  return g->walked_sum >= 1 ? g->cost_sum / g->walked_sum + command_ns : 0;
+static double cost_of_one(const struct throttle *t) {
+  return t->walked_sum >= 1 ? t->cost_sum / t->walked_sum + command_ns : 0;
 }
 
 // How many may be walked a second, apart from the budget.
-static double allowed(unsigned mode, const struct gate *g) {
+static double allowed(unsigned mode, const struct throttle *t) {
   const double no_limit = 1e9;
-  double one = cost_of_one(g), most = mode == CS_WIRE_MODE_ALLOC ? no_limit : MOST;
+  double one = cost_of_one(t), most = mode == CS_WIRE_MODE_ALLOC ? no_limit : MOST;
   if (mode == CS_WIRE_MODE_GC) return no_limit;
   if (mode == CS_WIRE_MODE_ALLOC && cs_options.alloc_interval != 0) return no_limit;
   if (mode != CS_WIRE_MODE_ALLOC && cs_options.event_rate != 0) return cs_options.event_rate;
@@ -135,80 +135,80 @@ static double allowed(unsigned mode, const struct gate *g) {
   return by_cost < most ? by_cost : most;
 }
 
-static void settle_chance(unsigned mode, struct gate *g, double per_s, double most) {
+static void settle_chance(unsigned mode, struct throttle *t, double per_s, double most) {
   uint64_t whole = mode == CS_WIRE_MODE_ALLOC ? chance_of_interval() : ALWAYS;
   double chance = per_s > most ? most / per_s * (double)ALWAYS : (double)ALWAYS;
-  cs_store_relaxed(&g->chance, chance < (double)whole ? (uint64_t)chance : whole);
+  cs_store_relaxed(&t->chance, chance < (double)whole ? (uint64_t)chance : whole);
 }
 
 // Raised by what the last update has brought, because a threshold that is too low costs; lowered by
 // the last second.
-static void settle_threshold(struct gate *g, double lately_per_s, double per_s, double most) {
-  double now = (double)g->threshold, times = lately_per_s / most;
-  if (times > 1 && now == 0) now = g->value_sum / g->events_sum;
+static void settle_threshold(struct throttle *t, double lately_per_s, double per_s, double most) {
+  double now = (double)t->threshold, times = lately_per_s / most;
+  if (times > 1 && now == 0) now = t->value_sum / t->events_sum;
   if (times > 1)
     now *= times < MOST_RISE ? times : MOST_RISE;
   else if (per_s < 0.8 * most)
     now *= 0.8;
-  cs_store_relaxed(&g->threshold, now < LEAST_THRESHOLD ? 0 : (uint64_t)now);
+  cs_store_relaxed(&t->threshold, now < LEAST_THRESHOLD ? 0 : (uint64_t)now);
 }
 
 static void settle(unsigned mode, double lately_per_s) {
-  struct gate *g = &gates[mode];
-  double one = cost_of_one(g), seconds = time_sum / (double)SECOND, most = allowed(mode, g);
-  if (g->share >= 0 && one > 0 && most > g->share * (double)SECOND / one)
-    most = g->share * (double)SECOND / one;
+  struct throttle *t = &throttles[mode];
+  double one = cost_of_one(t), seconds = time_sum / (double)SECOND, most = allowed(mode, t);
+  if (t->share >= 0 && one > 0 && most > t->share * (double)SECOND / one)
+    most = t->share * (double)SECOND / one;
   if (most < 1) most = 1;
   if (lasts(mode))
-    settle_threshold(g, lately_per_s, g->walked_sum / seconds, most);
+    settle_threshold(t, lately_per_s, t->walked_sum / seconds, most);
   else
-    settle_chance(mode, g, g->events_sum / seconds, most);
+    settle_chance(mode, t, t->events_sum / seconds, most);
 }
 
-double cs_gate_demand(enum cs_wire_mode mode) {
-  const struct gate *g = &gates[mode];
+double cs_throttle_demand(enum cs_wire_mode mode) {
+  const struct throttle *t = &throttles[mode];
   if (!is_event(mode) || time_sum <= 0) return 0;
-  double most = allowed(mode, g), events = g->events_sum / time_sum * (double)SECOND;
-  return cost_of_one(g) * (events < most ? events : most) / (double)SECOND;
+  double most = allowed(mode, t), events = t->events_sum / time_sum * (double)SECOND;
+  return cost_of_one(t) * (events < most ? events : most) / (double)SECOND;
 }
 
-double cs_gate_used(enum cs_wire_mode mode) {
-  const struct gate *g = &gates[mode];
-  return time_sum > 0 ? cost_of_one(g) * g->walked_sum / time_sum : 0;
+double cs_throttle_used(enum cs_wire_mode mode) {
+  const struct throttle *t = &throttles[mode];
+  return time_sum > 0 ? cost_of_one(t) * t->walked_sum / time_sum : 0;
 }
 
-void cs_gate_set_share(enum cs_wire_mode mode, double share) {
-  gates[mode].share = share;
+void cs_throttle_set_share(enum cs_wire_mode mode, double share) {
+  throttles[mode].share = share;
 }
 
-void cs_gate_set_command_cost(double ns) {
+void cs_throttle_set_command_cost(double ns) {
   command_ns = ns;
 }
 
-void cs_gate_update(uint64_t now_ns) {
+void cs_throttle_update(uint64_t now_ns) {
   double seconds = (double)(now_ns - updated_ns) / (double)SECOND;
   if (now_ns - updated_ns < UPDATE_MS * 1000000ull) return;
   fade(&time_sum, &updated_ns, now_ns);
   fade(&cpu_sum, &cpu_at, cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID));
   for (unsigned mode = 0; mode < CS_SAMPLE_MODES; mode++) {
-    struct gate *g = &gates[mode];
+    struct throttle *t = &throttles[mode];
     if (!is_event(mode)) continue;
-    fade(&g->events_sum, &g->events_at, cs_load_relaxed(&g->events));
-    fade(&g->value_sum, &g->value_at, cs_load_relaxed(&g->value));
-    double lately = (double)(cs_load_relaxed(&g->walked) - g->walked_at) / seconds;
-    fade(&g->walked_sum, &g->walked_at, cs_load_relaxed(&g->walked));
-    fade(&g->cost_sum, &g->cost_at, cs_load_relaxed(&g->cost_ns));
+    fade(&t->events_sum, &t->events_at, cs_load_relaxed(&t->events));
+    fade(&t->value_sum, &t->value_at, cs_load_relaxed(&t->value));
+    double lately = (double)(cs_load_relaxed(&t->walked) - t->walked_at) / seconds;
+    fade(&t->walked_sum, &t->walked_at, cs_load_relaxed(&t->walked));
+    fade(&t->cost_sum, &t->cost_at, cs_load_relaxed(&t->cost_ns));
     settle(mode, lately);
   }
 }
 
-bool cs_gate_report(void) {
+bool cs_throttle_report(void) {
   for (unsigned mode = 0; mode < CS_SAMPLE_MODES; mode++) {
-    const struct gate *g = &gates[mode];
+    const struct throttle *t = &throttles[mode];
     if (!is_event(mode)) continue;
-    struct cs_wire_events record = {mode, 0, g->events, g->value, g->walked};
-    cs_log("mode %u: %lu events, %lu walked, %.0f ns each", mode, (unsigned long)g->events,
-           (unsigned long)g->walked, cost_of_one(g));
+    struct cs_wire_events record = {mode, 0, t->events, t->value, t->walked};
+    cs_log("mode %u: %lu events, %lu walked, %.0f ns each", mode, (unsigned long)t->events,
+           (unsigned long)t->walked, cost_of_one(t));
     if (!cs_send(CS_WIRE_EVENTS, &record, sizeof record)) return false;
   }
   return true;
