@@ -98,7 +98,7 @@ bool cs_loop_is_abandoned(void) {
   return cs_load_acquire(&stop) != 0 || !cs_agent_is_active();
 }
 
-// Is it time again? Moves the mark on.
+// Returns whether it is time again, and moves the mark on.
 static bool is_due(uint64_t *next_ns, uint64_t now_ns, uint64_t every_ms) {
   if (now_ns < *next_ns) return false;
   *next_ns = now_ns + every_ms * MS;
@@ -177,7 +177,7 @@ static bool begin_recording(struct cs_error *err) {
 }
 
 // Waits also for ProfilerAttachComplete, before which the runtime does not report all threads that
-// begin; it comes at once. False: there is no recording, and the command has the reason.
+// begin; it comes at once. Returns false if there is no recording; the command has the reason.
 static bool wait_until_ready(void) {
   struct cs_error err;
   HRESULT hr;
@@ -298,7 +298,7 @@ static void tick(uint64_t now, uint64_t *next, uint64_t step) {
   ticks.left_out += (*next - due) / step;
 }
 
-// False: we have ended it, for the reason in `err`.
+// Returns false if this side has ended it, for the reason in `err`.
 static bool record(struct cs_error *err) {
   bool wall = cs_wants(CS_WIRE_MODE_WALL);
   uint64_t step = step_of(wall), next = cs_clock_now_ns() + step;

@@ -48,7 +48,7 @@ static bool may_be_sent_one(const struct cs_thread *entry) {
   return cs_signals_are_safe();
 }
 
-// False: the program uses both signals itself.
+// Returns false if the program uses both signals itself.
 static bool have_signal(bool urg) {
   struct cs_error why;
   if (urg || cs_own_signal_is_there(&why)) return true;

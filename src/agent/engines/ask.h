@@ -7,11 +7,12 @@
 #include "state/threads.h"
 
 // Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
-// for (CS_ASKED_LOOK). False: it is not asked, also if the same has been asked for and not been
-// done yet.
+// for (CS_ASKED_LOOK). Returns false if it is not asked, for example because an earlier request of
+// the same kind is still pending.
 bool cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);
-// May it be asked for its registers (CS_ASKED_REGS), as far as signals go?
+// Returns whether it may be asked for its registers (CS_ASKED_REGS), as far as signals are
+// concerned.
 bool cs_ask_may_report(const struct cs_thread *entry);
 // Asks a thread of the locked list, which holds up a suspension, for a sample. `type`: what the
 // sample is about. The watching thread of agent/stragglers.c only.

@@ -55,7 +55,7 @@ static struct cs_thread *own_thread(void) {
 
 // ---- The contents of events ----
 
-// The length of a text in bytes, without the NUL that ends it. False: nothing ends it.
+// The length of a text in bytes, without the NUL that ends it. Returns false if nothing ends it.
 static bool length_of_text(const struct cs_bytes *p, size_t *len) {
   for (*len = 0; *len + 2 <= p->left; *len += 2)
     if (p->at[*len] == 0 && p->at[*len + 1] == 0) return true;
@@ -166,7 +166,7 @@ static void begin_wait(struct cs_bytes *p) {
   cs_store_release(&t->waiting_from, cs_tsc());
 }
 
-// False: it began before the session did, or it is not to be walked.
+// Returns false if it began before the session did, or it is not to be walked.
 static bool end_wait(struct cs_sample_event *e) {
   struct cs_agent_thread *t = own_sampled();
   uint64_t since = t != NULL ? cs_take_seq(&t->waiting_from, 0) : 0;
@@ -275,7 +275,7 @@ static void note_trigger(const struct cs_sample_event *e) {
 }
 
 // Takes the samples of a pause with the stack of the thread that has triggered it. That thread
-// still waits for the collection. False: there is no such stack.
+// still waits for the collection. Returns false if there is no such stack.
 static bool take_triggered(const struct cs_sample_event *way, const struct cs_sample_event *work) {
   bool taken = false;
   if (triggers.bytes == NULL || !try_triggers()) return false;
@@ -330,7 +330,7 @@ static void end_pause(const struct cs_sample_event *e) {
 
 // ---- The callback ----
 
-// False: it makes no sample.
+// Returns false if it makes no sample.
 static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *e) {
   switch (id) {
     case ALLOCATION_SAMPLED:

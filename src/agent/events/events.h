@@ -14,7 +14,7 @@ void cs_events_take(uint32_t id, const uint8_t *data, size_t size);
 
 // ---- The agent's thread ----
 // Has the runtime deliver the events that the modes need, if any, each on the thread that it
-// happens to. Before the first sample. False: the runtime refuses, *err says why.
+// happens to. Before the first sample. Returns false if the runtime refuses; *err says why.
 bool cs_events_start(struct cs_error *err);
 // Takes samples of the waits that have not ended; before cs_events_stop.
 void cs_events_end_waits(void);

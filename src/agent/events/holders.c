@@ -93,7 +93,7 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *holder,
   return CS_ASLEEP_RUNNING;
 }
 
-// False: it is not walked.
+// Returns false if it is not walked.
 static bool walk(const struct cs_pinned *holder, const struct cs_hold *hold) {
   if (walk_asleep(holder, hold) == CS_ASLEEP_YES) return true;
   if ((cs_load_acquire(&holder->thread->asked) & CS_ASKED_HOLD) != 0) return false;

@@ -16,7 +16,7 @@ struct cs_waited_locks {
   struct cs_waited_lock *at;
   size_t count, capacity;
 };
-// Adds a waiter. False: no memory.
+// Adds a waiter. Returns false if there is no memory.
 bool cs_waited_locks_add(struct cs_waited_locks *locks, const struct cs_lock_wait *wait);
 void cs_waited_locks_free(struct cs_waited_locks *locks);
 
@@ -26,8 +26,8 @@ void cs_holders_start(uint64_t now_ns);
 uint64_t cs_holders_poll(uint64_t now_ns);
 void cs_holders_free(void);
 
-// Waiting time for which no holder has been walked since the last call, by the reason, with an event
-// name for it.
+// Waiting time for which no holder has been walked since the last call, by the reason, with an
+// event name for it.
 enum cs_unwalked {
   CS_UNWALKED_FREE,
   CS_UNWALKED_UNKNOWN,

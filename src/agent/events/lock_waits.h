@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which lock a thread waits for, by the runtime's contention events, and who holds that lock at this
-// moment, by the runtime's memory. Not for handlers.
+// Which lock a thread waits for, by the runtime's contention events, and who holds that lock at
+// this moment, by the runtime's memory. Not for handlers.
 #ifndef CS_EVENTS_LOCK_WAITS_H
 #define CS_EVENTS_LOCK_WAITS_H
 
@@ -27,7 +27,7 @@ struct cs_lock_layout {
 bool cs_lock_layout_is_wanted(void);  // such a lock is waited for, and the class is not known
 void cs_lock_layout_set(const struct cs_lock_layout *layout);
 
-// A copy of what the thread waits for. False: it waits for no lock.
+// A copy of what the thread waits for. Returns false if it waits for no lock.
 bool cs_lock_wait_read(const struct cs_agent_thread *thread, struct cs_lock_wait *out);
 
 enum cs_lock_holder {

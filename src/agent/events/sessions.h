@@ -11,7 +11,7 @@ static inline bool cs_sessions_want_locks(void) {
   return cs_wants(CS_WIRE_MODE_LOCK) || cs_wants(CS_WIRE_MODE_HOLDERS);
 }
 
-// Starts them. False: there are none, for the reason in *err. Takes 10 s at most.
+// Starts them. Returns false if there are none, for the reason in *err. Takes 10 s at most.
 bool cs_sessions_start(struct cs_error *err);
 // Stops them. Takes 2 s at most.
 void cs_sessions_stop(void);

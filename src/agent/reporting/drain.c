@@ -124,7 +124,7 @@ static uint32_t holds(const struct cs_sample *s) {
   return cs_event_name_of(text);
 }
 
-// With what the event is about as the leaf, if that has a name. NULL: no room.
+// With what the event is about as the leaf, if that has a name. Returns NULL if there is no room.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   // Where a thread is that holds something up or a lock counts, also in the runtime's and native
   // code.
@@ -165,7 +165,7 @@ static uint32_t kernel_frames(const struct cs_sample *s, uint64_t *first) {
   return s->kernel_count;
 }
 
-// False: no room for the endpoint's name.
+// Returns false if there is no room for the endpoint's name.
 static bool label_to_wire(const struct cs_label *label, struct cs_label *out) {
   uint32_t id = 0;
   *out = *label;
@@ -176,7 +176,7 @@ static bool label_to_wire(const struct cs_label *label, struct cs_label *out) {
   return true;
 }
 
-// False: there was no room for it, or for a record that it needs.
+// Returns false if there was no room for it, or for a record that it needs.
 static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
   uint32_t most = cs_producer_max_frames(&cs_agent.wire) - 1;
@@ -212,7 +212,7 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
 }
 
 // Sends what no sample stands for and has this name, as a sample of a thread that does not exist,
-// without a stack. False: no room.
+// without a stack. Returns false if there is no room.
 static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weight) {
   static const char *const thread_name[] = {"[stacks that were not walked]"};
   struct cs_wire_thread thread = {UINT32_MAX, 0};
@@ -239,8 +239,8 @@ static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weigh
   return true;
 }
 
-// May the sample be sent again as long as its thread sleeps? Its stack and its label stay, which
-// only the thread itself changes; others may begin to await its methods.
+// Returns whether the sample may be sent again as long as its thread sleeps. Its stack and its
+// label stay, which only the thread itself changes; others may begin to await its methods.
 static bool is_repeatable(const struct cs_sample *s) {
   return s->cause == CS_CAUSE_NONE && s->await_state == CS_AWAITS_NONE &&
          s->stop != CS_STOP_UNKNOWN_CODE;  // that may soon be known

@@ -219,7 +219,7 @@ void cs_threads_scan_native(void) {
   cs_threads_sweep_native();
 }
 
-// False: no memory.
+// Returns false if there is no memory.
 static bool look_at(uint32_t tid) {
   const struct cs_thread *known = cs_registry_find_tid(tid);
   if (known == NULL || known->clr_thread == 0) return cs_natives_found(tid);

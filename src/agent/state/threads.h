@@ -125,11 +125,12 @@ struct cs_pinned_list {
   struct cs_pinned *at;
   size_t count, capacity;
 };
-// With the lock held; a thread that is ending is left out. False: no memory.
+// With the lock held; a thread that is ending is left out. Returns false if there is no memory.
 bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *thread);
 // Without the lock: one that is pinned already.
 bool cs_pinned_keep(struct cs_pinned_list *list, const struct cs_pinned *pinned);
-// Pins the sampled thread that has this tid. False: there is none, and `out->thread` is NULL.
+// Pins the sampled thread that has this tid. Returns false, with `out->thread` NULL, if there is
+// none.
 bool cs_pinned_find(uint32_t tid, struct cs_pinned *out);
 // The id in the recording of the thread that has this tid; 0: it is not sampled.
 uint32_t cs_threads_id_of(uint64_t tid);
@@ -143,13 +144,14 @@ struct cs_thread_list {
   uint32_t changes;  // of the threads, when it was made
 };
 bool cs_threads_list(struct cs_thread_list *list);
-// Pins one of them. False: it has ended.
+// Pins one of them. Returns false if it has ended.
 bool cs_threads_pin(struct cs_agent_thread *listed, struct cs_pinned *out);
 
 // ---- Names; the agent's thread ----
-// Sends the thread's record if the wire does not have the current one. False: no room.
+// Sends the thread's record if the wire does not have the current one. Returns false if there is no
+// room.
 bool cs_threads_announce(struct cs_agent_thread *thread);
-// The name of the thread that has or had this id. False: nothing is known of it any more.
+// The name of the thread that has or had this id. Returns false if nothing is known of it any more.
 bool cs_threads_name(uint32_t id, char *name, size_t cap);
 // Reads the names of threads that the program has not named again.
 void cs_threads_refresh_names(void);

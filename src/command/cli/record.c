@@ -48,7 +48,7 @@ static bool nothing_was_sampled(const struct cs_recording *rec) {
   return rec->taken == 0 && rec->meta.event == 0 && (rec->meta.modes & ~CS_WIRE_TIMED_MODES) == 0;
 }
 
-// False: something could not be written, which has been said.
+// Returns false if something could not be written, which has been reported.
 static bool write_result(struct cs_record_run *r) {
   struct cs_error err;
   struct cs_session *s = &r->session;
@@ -66,7 +66,8 @@ static bool write_result(struct cs_record_run *r) {
   return all && !r->missing;
 }
 
-// The variable that keeps the runtime from loading a profiler at its start. NULL: none is set.
+// The variable that keeps the runtime from loading a profiler at its start. Returns NULL if none is
+// set.
 static const char *switched_off(void) {
   static const char *const all[] = {"DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics",
                                     "DOTNET_EnableDiagnostics_Profiler",

@@ -218,7 +218,7 @@ uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,
 void cs_profile_free(struct cs_profile *p);
 const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len);
 const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t *len);
-// NULL: it is not known.
+// Returns NULL if it is not known.
 const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len);
 
 // "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has

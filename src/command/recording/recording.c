@@ -380,7 +380,7 @@ static bool add_end(struct cs_recording *rec, const struct cs_wire_record *r) {
   return true;
 }
 
-// Returns false if the record is invalid, and nothing has changed.
+// Returns false, and changes nothing, if the record is invalid.
 static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
   switch (r->kind) {
     case CS_WIRE_START:

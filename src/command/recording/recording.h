@@ -178,9 +178,9 @@ void cs_recording_init(struct cs_recording *rec);
 // Takes in one record. An invalid one is counted in `broken` and changes nothing else. A record of
 // an unknown kind is ignored: later agents may send more.
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *record);
-// Adds a node of the tree or a sample from a file. False: it is invalid, and nothing has changed.
-// `parent` 0: a root, whose `frame` is the mode << 32 | the thread's id; mode 0: the recording's
-// only one.
+// Adds a node of the tree or a sample from a file. Returns false, and changes nothing, if it is
+// invalid. `parent` 0: a root, whose `frame` is the mode << 32 | the thread's id; mode 0: the
+// recording's only one.
 bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame);
 // `mode`: the mode of the leaf's root.
 bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,

@@ -51,7 +51,7 @@ struct cs_session {
 // Blocks the signals that are forwarded, and opens the descriptor that receives them. To be called
 // before the program starts, so that none is missed.
 bool cs_session_open(struct cs_session *s, struct cs_error *err);
-// Opens the pidfd of a process that is already running. False: there is no such process.
+// Opens the pidfd of a process that is already running. Returns false if there is no such process.
 bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
 // Handles the signals that have arrived. True: they end what is in progress.
 bool cs_session_is_interrupted(struct cs_session *s);
@@ -65,7 +65,7 @@ void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data
 void cs_session_wait(struct cs_session *s);
 // The program's exit code; 128 + n if signal n killed it.
 int cs_session_exit_code(const struct cs_session *s);
-// "was killed by signal 9 (Killed)". False: it was not started here, or runs.
+// "was killed by signal 9 (Killed)". Returns false if it was not started here, or runs.
 bool cs_session_how_ended(const struct cs_session *s, char *out, size_t size);
 // Also ends an agent that is still recording.
 void cs_session_close(struct cs_session *s);

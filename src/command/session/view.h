@@ -42,7 +42,8 @@ bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *
 // To be called after all options: every output gets its format. Without an output or a push there
 // is one output, named `stem` with the format's suffix.
 bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err);
-// Checks that every output can show these modes. False: *err names one that cannot.
+// Checks that every output can show these modes. Returns false on failure; *err names one that
+// cannot.
 bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err);
 bool cs_view_wants_whole(const struct cs_view *view);  // something other than windows is made
 bool cs_view_timeline(const struct cs_view *view);     // a format shows samples one by one
@@ -52,14 +53,14 @@ const char *cs_view_recording(const struct cs_view *view);
 // Opens all files except the recording, the sources of symbols and the push, so that a failure
 // shows before the program starts.
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
-// Chooses among the recording's modes. False: it has none of those that were asked for.
+// Chooses among the recording's modes. Returns false if it has none of those that were asked for.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);
 // Profiles of these modes of a recording, as the view's options want them: cs_resolve. With
 // `group_labels`, --by-trace and --by-route put frames into the stacks.
 size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *rec, uint32_t modes,
                        bool group_threads, bool group_labels, struct cs_profile *profiles);
-// Names the frames, prints the summary and the table, writes the files and pushes. False: part of
-// that failed, which has been said.
+// Names the frames, prints the summary and the table, writes the files and pushes. Returns false if
+// part of that failed, which has been reported.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);
 // Returns the sources of symbols for a recording, or NULL if --symbols names none.
 struct cs_symbol_sources *cs_view_sources(struct cs_view *view);

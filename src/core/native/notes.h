@@ -30,7 +30,7 @@ static inline void cs_notes_begin(struct cs_notes *notes, struct cs_process_memo
   notes->c = cs_cursor(notes->bytes, read ? size : 0);
 }
 
-// False: there is no further one.
+// Returns false if there is no further one.
 static inline bool cs_notes_next(struct cs_notes *notes, struct cs_note *note) {
   struct cs_cursor *c = &notes->c;
   note->name_size = cs_cursor_u32(c);

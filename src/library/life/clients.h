@@ -8,11 +8,11 @@
 #include "clrsnap/clrsnap.h"
 
 bool cs_client_is_known(const IUnknown *unknown);
-// Takes over the reference `info`. False: too many.
+// Takes over the reference `info`. Returns false if there are too many.
 bool cs_client_add(IUnknown *unknown, ICorProfilerInfo15 *info);
-// Gives the reference back. False: no such client.
+// Gives the reference back. Returns false if there is no such client.
 bool cs_client_remove(const IUnknown *unknown, ICorProfilerInfo15 **info);
-// The info of one of them. False: there is none left.
+// The info of one of them. Returns false if there is none left.
 bool cs_client_any(ICorProfilerInfo15 **info);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-// Waits until every walk that is under way now is over. False: one did not end within 2 s, because
-// its thread gets no processor; a line in the log says so.
+// Waits until every walk that is under way now is over. Returns false if one did not end within 2
+// s, because its thread gets no processor; a line in the log says so.
 bool cs_epoch_wait(void);
 
 #endif

@@ -84,7 +84,7 @@ static uint64_t pack(uint64_t function_id, enum cs_eh_role role, bool dynamic) {
   return function_id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
 }
 
-// Does what is read agree with the CLR? (cs_function_check)
+// Whether what is read agrees with the CLR (cs_function_check).
 enum { OPEN, TRUSTED, DISTRUSTED };
 static uint32_t memory;
 

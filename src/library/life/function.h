@@ -7,7 +7,8 @@
 #include "signal/request.h"
 
 // Compares what is read of methods in the runtime's memory with what the CLR says of them; only if
-// they agree is it used. Calls the CLR; after cs_eh_init. False: there is no method yet; try again.
+// they agree is it used. Calls the CLR; after cs_eh_init. Returns false if there is no method yet;
+// try again.
 bool cs_function_check(void);
 bool cs_function_checked(void);  // with whatever result
 // Fill in a managed record's function, and return whether it is resolved now. The first reads the
@@ -17,8 +18,8 @@ bool cs_function_read(struct cs_record *record);
 // Has the processor fetch what cs_function_read will read. Async-signal-safe.
 void cs_function_look_ahead(const struct cs_record *record);
 bool cs_function_resolve(struct cs_record *record);
-// The same for all managed records of a capture. What cannot be read stays unresolved. False:
-// something could not be resolved, for one because its module is being unloaded.
+// The same for all managed records of a capture. What cannot be read stays unresolved. Returns
+// false if something could not be resolved, for example because its module is being unloaded.
 void cs_capture_read_functions(struct cs_capture *capture);
 bool cs_capture_resolve(struct cs_capture *capture);
 void cs_functions_forget(void);
@@ -33,8 +34,8 @@ uint32_t cs_module_deaths(void);
 // whole module, whose methods' FunctionIDs are forgotten, too. A dynamic method's need not be:
 // whatever comes to live at its address is a dynamic method again.
 void cs_library_code_died(bool module);
-// From now on cs_library_code_died is called for all code that dies (`reported`), or no more. Before a
-// recording's first walk; after its last one.
+// From now on cs_library_code_died is called for all code that dies (`reported`), or no more.
+// Before a recording's first walk; after its last one.
 void cs_library_deaths_are_reported(bool reported);
 
 #endif

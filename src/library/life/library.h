@@ -20,7 +20,8 @@ struct cs_library {
 };
 extern struct cs_library cs_library;
 
-// Around every use of the library by a public call. False: it is not running. Async-signal-safe.
+// Around every use of the library by a public call. Returns false if it is not running.
+// Async-signal-safe.
 bool cs_library_enter(void);
 void cs_library_leave(void);
 

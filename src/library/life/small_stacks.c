@@ -87,7 +87,8 @@ static int examine(struct dl_phdr_info *info, size_t size, void *arg) {
 
 // ---- With our own lock held ----
 
-// What is new is at the end of the list. False: another namespace (dlmopen) has changed, too.
+// What is new is at the end of the list. Returns false if another namespace (dlmopen) has changed,
+// too.
 static bool find_new(struct look *look) {
   const struct list *now = &look->list;
   uint64_t loads = now->loads - seen.loads, unloads = now->unloads - seen.unloads;

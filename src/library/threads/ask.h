@@ -12,12 +12,12 @@ enum cs_ask {
   CS_ASK_GONE,       // no such thread
   CS_ASK_NO_ANSWER,  // not in time, or the signal could not be sent; `err` says why
 };
-// Claims a slot, with memory for the deepest walk. NULL: there was none in time.
+// Claims a slot, with memory for the deepest walk. Returns NULL if none was free in time.
 struct cs_request *cs_request_claim(struct cs_error *err);
 // The same without waiting, async-signal-safe. So is the release of such a slot.
 struct cs_request *cs_request_claim_now(void);
-// Gives back a slot that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. False: it was
-// EXPIRED, the target had run on by itself.
+// Gives back a slot that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. Returns false
+// if it was EXPIRED: the target had run on by itself.
 bool cs_request_release(struct cs_request *request);
 // Fills in a claimed slot for a pinned thread, asks, and waits for the answer. First asks the
 // thread to introduce itself if its stack's bounds are not known. After anything but
