@@ -245,6 +245,10 @@ GUEST_EXPORT int guest_run() {
   return 0;
 }
 
+GUEST_EXPORT int guest_has_enough() {
+  return guest::mode->has_enough() ? 1 : 0;
+}
+
 GUEST_EXPORT void guest_sites(int on) {
   guest::in_sites = on != 0;
 }

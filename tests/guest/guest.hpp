@@ -92,7 +92,7 @@ class Notes {
 class Answers {
  public:
   void add(HRESULT hr);
-  long total() const;
+  long count(HRESULT hr) const;
   void tell(const char *what);  // to the notes
 
  private:
@@ -124,6 +124,7 @@ class Mode {
   virtual void every_callback(const char *) {}
   virtual void created(ThreadID) {}
   virtual void detached() {}
+  virtual bool has_enough() { return true; }  // may the program end?
 };
 std::unique_ptr<Mode> make_suspend();  // SuspendRuntime, EnumThreads, DoStackSnapshot, Resume
 std::unique_ptr<Mode> make_sites();    // DoStackSnapshot(0) in ObjectAllocated, ExceptionThrown

@@ -160,9 +160,10 @@ void Answers::add(HRESULT hr) {
   }
 }
 
-long Answers::total() const {
+long Answers::count(HRESULT hr) const {
   long sum = 0;
-  for (const One &one : all_) sum += one.count;
+  for (const One &one : all_)
+    if (one.hr == hr) sum += one.count;
   return sum;
 }
 

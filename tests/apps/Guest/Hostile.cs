@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Work of every kind whose result is known to be the same each time, whatever a profiler does to it:
 // objects, exceptions, code made at run time, threads that begin and end, native memory, locks, collections.
+using System.Diagnostics;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -145,14 +146,22 @@ static class Hostile
     {
         // Without the profiler there is nobody to ask. One that detaches is still there to be asked at the end.
         bool watched = Environment.GetEnvironmentVariable("GUEST_MODE") is not null;
-        if (watched) _ = Profiler.guest_parked();
+        if (watched) _ = Profiler.guest_has_enough();
         int rounds = int.Parse(Environment.GetEnvironmentVariable("GUEST_WORK") ?? "100");
         Func<int, long>[] work = [Allocate, Raise, Emit, Breed, Native, n => Wait(n, 0), n => Wait(n, 1), Collect];
-        var results = new long[work.Length];
-        Thread[] all = [.. work.Select((one, i) => new Thread(() => results[i] = one(rounds)))];
-        foreach (Thread one in all) one.Start();
-        foreach (Thread one in all) one.Join();
-        Console.WriteLine($"done {results.Aggregate(0L, Mix):x}");
+        long Work()
+        {
+            var results = new long[work.Length];
+            Thread[] all = [.. work.Select((one, i) => new Thread(() => results[i] = one(rounds)))];
+            foreach (Thread one in all) one.Start();
+            foreach (Thread one in all) one.Join();
+            return results.Aggregate(0L, Mix);
+        }
+        long result = Work();
+        // How much the profiler does meanwhile depends on the machine and its load.
+        for (var clock = Stopwatch.StartNew(); watched && Profiler.guest_has_enough() == 0 && clock.Elapsed.TotalSeconds < 150;)
+            if (Work() is var again && again != result) result = again + 1; // a result that no run has
+        Console.WriteLine($"done {result:x}");
         return watched ? Profiler.guest_run() : 0;
     }
 }

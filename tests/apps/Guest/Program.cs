@@ -22,6 +22,8 @@ static unsafe partial class Profiler
     [DllImport(Lib)] internal static extern int guest_run();
     // The calling thread's allocations and exceptions count from now on, or no more.
     [DllImport(Lib)] internal static extern void guest_sites(int on);
+    // Has a hostile profiler made as many calls of each kind as it wants to?
+    [DllImport(Lib)] internal static extern int guest_has_enough();
     // Stands still in native code until guest_run has come back.
     [DllImport(Lib)] internal static extern void guest_park();
     // Calls back through native code.
