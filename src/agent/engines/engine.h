@@ -37,13 +37,4 @@ extern const struct cs_engine cs_engine_clock;      // engine_clock.c
 // Counts a sample of which it is not known whether its thread was in the kernel (engine_perf.c).
 void cs_perf_count_kernel_unknown(void);
 
-// A thread's CPU clock by the kernel's numbering, which clock_getcpuclockid(3) has for processes
-// only: CPUCLOCK_PERTHREAD_MASK 4 | CPUCLOCK_SCHED 2.
-static inline clockid_t cs_cpu_clock_of(uint32_t tid) {
-  return (clockid_t)(~tid << 3 | 6u);
-}
-static inline uint64_t cs_cpu_ns_of(uint32_t tid) {  // 0: the thread has ended
-  return cs_clock_read_ns(cs_cpu_clock_of(tid));
-}
-
 #endif

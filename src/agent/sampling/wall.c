@@ -73,7 +73,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
                                .agent = d->agent,
                                .regs = &asleep->regs,
                                .stack = &asleep->stack};
-  enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread);
+  enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread, 0);
   if (answer != CS_ASLEEP_YES) return answer;
   bool tick = event == NULL && hold == NULL;
   if (hold != NULL && !cs_hold_lasts(&asleep->world, d->thread, hold)) {

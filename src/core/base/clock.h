@@ -24,6 +24,15 @@ uint64_t cs_clock_now_ns(void);
 // ended).
 uint64_t cs_clock_read_ns(clockid_t clock);
 
+// A thread's CPU clock by the kernel's numbering, which clock_getcpuclockid(3) has for processes
+// only: CPUCLOCK_PERTHREAD_MASK 4 | CPUCLOCK_SCHED 2.
+static inline clockid_t cs_cpu_clock_of(uint32_t tid) {
+  return (clockid_t)(~tid << 3 | 6u);
+}
+static inline uint64_t cs_cpu_ns_of(uint32_t tid) {  // 0: the thread has ended
+  return cs_clock_read_ns(cs_cpu_clock_of(tid));
+}
+
 static inline struct timespec cs_timespec_of(uint64_t ns) {
   return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }

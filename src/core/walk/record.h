@@ -35,6 +35,10 @@ static inline bool cs_record_is_managed(const struct cs_record *record) {
 static inline uint64_t cs_record_ip(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_IP];
 }
+// As DoStackSnapshot reports it.
+static inline uint64_t cs_record_call_ip(const struct cs_record *record) {
+  return record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
+}
 static inline uint64_t cs_record_sp(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_SP];
 }

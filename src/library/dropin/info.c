@@ -20,7 +20,8 @@ static ICorProfilerInfo15 *theirs_of(ICorProfilerInfo15 *self) {
 
 static uint32_t flags_of(const struct cs_guest *guest) {
   return (guest->options.hold ? CLRSNAP_HOLD_TARGET : 0u) |
-         (guest->options.dynamic ? CLRSNAP_REPORT_DYNAMIC : 0u);
+         (guest->options.dynamic ? CLRSNAP_REPORT_DYNAMIC : 0u) |
+         (cs_load_acquire(&guest->suspended) != 0 ? CS_SNAPSHOT_ROUND : 0u);
 }
 
 // ---- A guest that has stopped the runtime ----

@@ -48,6 +48,8 @@ enum cs_request_flag {
   CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
   CS_REQUEST_PLAIN = 8,      // the frames' rbx and r12 to r15 are not needed
   CS_REQUEST_EQUIP = 16,     // and take the larger alternate stack: while the runtime stands still
+  CS_REQUEST_LOGICAL = 32,   // frames as DoStackSnapshot reports them are enough (request.told)
+  CS_REQUEST_ROUND = 64,     // for a while, an unchanged CPU clock proves that a thread has slept
 };
 
 enum cs_request_answer {
@@ -57,6 +59,12 @@ enum cs_request_answer {
   CS_ANSWER_SEED_SP,       // the seed's sp is not on the target's stack
   CS_ANSWER_SEED_IP,       // the seed's ip is not in managed code
 };
+
+// A frame as DoStackSnapshot's callback is told of it, without a CONTEXT.
+struct cs_told {
+  uint64_t function, ip;
+};
+enum { CS_TOLD_MOST = 64 };
 
 struct cs_request {
   uint64_t word;  // sequence << 16 | state. A futex waits on its low half
@@ -77,6 +85,10 @@ struct cs_request {
   uint64_t thread_pointer;
   uint64_t entry_tsc, exit_tsc;  // of the handler, up to DONE or HELD
   struct cs_capture capture;
+  // Filled in by the requester, from an earlier walk (snapshot/sleeping.h), in place of the
+  // capture's records. 0: it was not.
+  uint32_t told_count;
+  struct cs_told told[CS_TOLD_MOST];
 };
 
 extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility("hidden")));

@@ -30,33 +30,45 @@ static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capt
   return flags;
 }
 
-static UINT_PTR ip_of(const struct cs_record *record) {
-  return record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
+static HRESULT call(const struct cs_delivery *to, FunctionID function, UINT_PTR ip, uint32_t size,
+                    BYTE *context) {
+  COR_PRF_FRAME_INFO_INTERNAL info = {
+      .size = sizeof info,
+      .version = 1,
+      .funcID = function,
+      .IP = ip,
+  };
+  return to->callback(function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
 
 static HRESULT deliver_context(const struct cs_delivery *to, const struct cs_capture *capture,
-                               const struct cs_logical_frame *frame, COR_PRF_FRAME_INFO info) {
+                               const struct cs_logical_frame *frame) {
   BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
   const struct cs_record *record = frame->record;
   uint32_t size = cs_library.world.layout.context_size;
   if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
   cs_context_of_record(context, size, record, context_flags(to, capture, record));
-  cs_context_set_ip(context, ip_of(record));
-  return to->callback(frame->function, ip_of(record), info, size, context, to->data);
+  cs_context_set_ip(context, cs_record_call_ip(record));
+  return call(to, frame->function, cs_record_call_ip(record), size, context);
 }
 
 static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_capture *capture,
                              const struct cs_logical_frame *frame) {
-  UINT_PTR ip = ip_of(frame->record);
-  COR_PRF_FRAME_INFO_INTERNAL info = {
-      .size = sizeof info,
-      .version = 1,
-      .funcID = frame->function,
-      .IP = ip,
-  };
   if (to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT)
-    return deliver_context(to, capture, frame, (COR_PRF_FRAME_INFO)&info);
-  return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
+    return deliver_context(to, capture, frame);
+  return call(to, frame->function, cs_record_call_ip(frame->record), 0, NULL);
+}
+
+static HRESULT is_aborted(struct cs_error *err) {
+  cs_error_set(err, "the callback ended the walk");
+  return CORPROF_E_STACKSNAPSHOT_ABORTED;
+}
+
+HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct cs_delivery *to,
+                        struct cs_error *err) {
+  for (uint32_t i = 0; i < count; i++)
+    if (call(to, told[i].function, told[i].ip, 0, NULL) != S_OK) return is_aborted(err);
+  return S_OK;
 }
 
 // Has the target run on, since a callback took longer than the hold? Then the rest is stale.
@@ -76,8 +88,7 @@ HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *t
       return CORPROF_E_STACKSNAPSHOT_UNSAFE;
     }
     if (deliver_frame(to, capture, &frame) == S_OK) continue;
-    cs_error_set(err, "the callback ended the walk");
-    return CORPROF_E_STACKSNAPSHOT_ABORTED;
+    return is_aborted(err);
   }
   if (view.unresolved != NULL) {
     cs_error_set(err, "the runtime did not say which method the frame at 0x%llx belongs to",

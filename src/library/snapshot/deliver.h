@@ -20,5 +20,8 @@ struct cs_delivery {
 // Of a capture whose functions have been resolved. `err` may be NULL.
 HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,
                    struct cs_error *err);
+// Of what was kept of a capture that succeeded.
+HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct cs_delivery *to,
+                        struct cs_error *err);
 
 #endif

@@ -13,23 +13,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "life/images.h"
 #include "life/library.h"
+#include "snapshot/logical.h"
 #include "threads/asleep.h"
 #include "threads/threads.h"
 
 enum {
   TRIES = 3,
-  CALM = 8,                // walks in a row
+  CALM = 8,  // walks in a row
+  PROOF_MS = 100,
   KEPT_BYTES = 16 * 1024,  // of address space for each place; what is not used costs nothing
 };
 
 // ---- The walk ----
 
 static enum cs_asleep_answer walk_once(struct cs_asleep *a, struct cs_request *request,
-                                       struct cs_thread *thread) {
+                                       struct cs_thread *thread, uint64_t runs) {
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  enum cs_asleep_answer answer = cs_asleep_begin(a, thread);
+  enum cs_asleep_answer answer = cs_asleep_begin(a, thread, runs);
   if (answer == CS_ASLEEP_YES) {
     request->capture.leaf = a->regs;
     cs_capture_walk(&request->capture, &a->world, &a->regs, &a->stack, a->clr_thread,
@@ -58,16 +61,16 @@ static void note_calm(const struct cs_thread *thread, enum cs_asleep_answer answ
     cs_store_relaxed(&sleeper->calm, 0);
 }
 
-bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
+bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread, uint64_t runs) {
   static struct cs_asleep asleep[CS_REQUEST_SLOTS];  // one per slot, used with it
   struct cs_asleep *a = &asleep[request - cs_requests];
   int naps = 0;
   if (cs_library.opts.flags & CLRSNAP_ALWAYS_SIGNAL) return false;
   for (int i = 0; i < TRIES; i++) {
-    enum cs_asleep_answer answer = walk_once(a, request, thread);
+    enum cs_asleep_answer answer = walk_once(a, request, thread, i == 0 ? runs : 0);
     for (; answer == CS_ASLEEP_RUNNING && naps < CS_ASLEEP_PATIENCE && is_calm(thread); naps++) {
       (void)usleep(CS_ASLEEP_NAP_US);
-      answer = walk_once(a, request, thread);
+      answer = walk_once(a, request, thread, 0);
     }
     if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(thread);
     note_calm(thread, answer);
@@ -85,6 +88,10 @@ bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
 struct kept {
   uint64_t runs, clr_thread;  // runs 0: nothing is kept
   uint32_t generation, tid;   // of the entry
+  uint64_t cpu_ns;            // its CPU clock since then; 0: not read
+  uint64_t proven_tsc;        // when that was read, and the run count after it
+  uint32_t told_count;        // 0: there is only the capture
+  struct cs_told told[CS_TOLD_MOST];
   struct cs_capture capture;  // but for its `records`, which are here:
   struct cs_record records[];
 };
@@ -135,23 +142,51 @@ static void copy(struct cs_capture *to, struct cs_record *to_records, const stru
   memcpy(to_records, from_records, from->count * sizeof *from_records);
 }
 
-static bool is_of(const struct kept *kept, const struct cs_thread *thread, uint64_t runs) {
-  return runs != 0 && kept->runs == runs && kept->clr_thread == thread->clr_thread &&
+static bool is_of(const struct kept *kept, const struct cs_thread *thread) {
+  return kept->runs != 0 && kept->clr_thread == thread->clr_thread &&
          kept->generation == thread->generation && kept->tid == cs_load_acquire(&thread->tid);
 }
 
-bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread) {
+// Has the thread slept since the capture? Its run count says so, for 0.6 us. In a round its CPU clock
+// does, for 0.2, but for PROOF_MS: where a host takes processors from a virtual machine, a thread
+// may run without CPU time. *runs: the count, if it was read.
+static bool has_slept(const struct cs_sleeper *sleeper, struct kept *kept, uint32_t flags,
+                      uint64_t *runs) {
+  uint64_t tsc = cs_tsc();
+  bool by_clock = (flags & CS_REQUEST_ROUND) != 0;
+  uint64_t cpu_ns = by_clock ? cs_cpu_ns_of(kept->tid) : 0;
+  if (cpu_ns != 0 && cpu_ns == kept->cpu_ns &&
+      cs_clock_ticks_to_ns(tsc - kept->proven_tsc) < PROOF_MS * 1000000ull)
+    return true;
+  if (!cs_sleeper_runs(sleeper, runs) || *runs != kept->runs) return false;
+  kept->cpu_ns = cpu_ns;
+  kept->proven_tsc = tsc;
+  return true;
+}
+
+// What a round over many threads needs: a few cache lines of each.
+static void copy_told(struct cs_request *request, const struct kept *kept) {
+  memcpy(request->told, kept->told, kept->told_count * sizeof *kept->told);
+  request->told_count = kept->told_count;
+  request->capture.count = 0;
+  request->capture.stop = CS_STOP_BASE;
+}
+
+bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread, uint32_t flags,
+                      uint64_t *runs) {
   struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   struct cs_capture *capture = &request->capture;
-  const struct kept *kept = kept_of(sleeper, false);
-  uint64_t runs;
+  struct kept *kept = kept_of(sleeper, false);
   if (kept == NULL || (cs_library.opts.flags & CLRSNAP_ALWAYS_SIGNAL)) return false;
-  if (cs_load_relaxed(&kept->runs) == 0 || !cs_sleeper_runs(sleeper, &runs)) return false;
-  if (!cs_sleeper_try_lock(sleeper)) return false;
-  bool same = is_of(kept, thread, runs) && (!kept->capture.plain || capture->plain) &&
+  if (cs_load_relaxed(&kept->runs) == 0 || !cs_sleeper_try_lock(sleeper)) return false;
+  bool same = is_of(kept, thread) && has_slept(sleeper, kept, flags, runs) &&
+              (!kept->capture.plain || capture->plain) &&
               kept->capture.module_deaths == capture->module_deaths &&
               kept->capture.count <= capture->capacity;
-  if (same) copy(capture, capture->records, &kept->capture, kept->records);
+  if (same && (flags & CS_REQUEST_LOGICAL) != 0 && kept->told_count > 0)
+    copy_told(request, kept);
+  else if (same)
+    copy(capture, capture->records, &kept->capture, kept->records);
   if (same) capture->kept = true;
   cs_sleeper_unlock(sleeper);
   return same;
@@ -166,15 +201,31 @@ static bool is_whole(const struct cs_capture *capture) {
   return true;
 }
 
+// The frames that DoStackSnapshot reports of it, if that is all there is to say.
+static void note_told(struct kept *kept, const struct cs_capture *capture) {
+  struct cs_logical view;
+  struct cs_logical_frame frame;
+  uint32_t count = 0;
+  cs_logical_begin(&view, capture);
+  while (cs_logical_next(&view, &frame)) {
+    if (count < CS_TOLD_MOST)
+      kept->told[count] = (struct cs_told){frame.function, cs_record_call_ip(frame.record)};
+    count++;
+  }
+  kept->told_count = view.unresolved == NULL && count <= CS_TOLD_MOST ? count : 0;
+}
+
 void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *thread) {
   struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   const struct cs_capture *capture = &request->capture;
   struct kept *kept = kept_of(sleeper, true);
   if (kept == NULL || !is_whole(capture) || !cs_sleeper_try_lock(sleeper)) return;
   kept->runs = capture->asleep_runs;
+  kept->cpu_ns = 0;
   kept->clr_thread = thread->clr_thread;
   kept->generation = thread->generation;
   kept->tid = cs_load_acquire(&thread->tid);
   copy(&kept->capture, kept->records, capture, capture->records);
+  note_told(kept, capture);
   cs_sleeper_unlock(sleeper);
 }

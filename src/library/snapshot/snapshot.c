@@ -186,7 +186,10 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
 
 // Registers that only a CONTEXT needs are not followed without one.
 static uint32_t request_flags(const struct cs_delivery *to) {
-  return to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
+  if (to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT) return 0;
+  if (to->flags & CLRSNAP_REPORT_DYNAMIC) return CS_REQUEST_PLAIN;
+  return CS_REQUEST_PLAIN | CS_REQUEST_LOGICAL |
+         (to->flags & CS_SNAPSHOT_ROUND ? CS_REQUEST_ROUND : 0);
 }
 
 // Captures, lets the target run on, then calls back. `thread` NULL: the calling thread, whose walk
@@ -204,6 +207,9 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
+  const struct cs_request *request = take->request;
+  if (capture->kept && request->told_count > 0)
+    return cs_deliver_told(request->told, request->told_count, to, err);
   return report(capture, to, err);
 }
 

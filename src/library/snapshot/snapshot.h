@@ -11,6 +11,8 @@
 // event mask allows snapshots is the caller's concern), a thread that has not been passed on counts
 // as none of the runtime's, and there is no error text.
 #define CS_SNAPSHOT_QUIET (1u << 31)
+// One of a round over many threads, between a SuspendRuntime and a ResumeRuntime that stop nothing.
+#define CS_SNAPSHOT_ROUND (1u << 30)
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size);
 

@@ -91,11 +91,14 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   request->answer = CS_ANSWER_WALKED;  // a sleeping thread does not set it
   request->capture.self = request->capture.held = request->capture.seeded = false;
   request->capture.kept = false;
+  request->told_count = 0;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = cs_module_deaths();
+  uint64_t runs = 0;
   // A held thread has to be in its handler; otherwise a sleeping thread is not woken.
-  request->capture.asleep = !(flags & CS_REQUEST_HOLD) &&
-                            (cs_asleep_recall(request, thread) || cs_asleep_walk(request, thread));
+  request->capture.asleep =
+      !(flags & CS_REQUEST_HOLD) &&
+      (cs_asleep_recall(request, thread, flags, &runs) || cs_asleep_walk(request, thread, runs));
   if (!request->capture.asleep && !cs_library_may_ask(thread, &flags, err)) {
     (void)cs_request_release(request);
     (void)cs_take_end(take);

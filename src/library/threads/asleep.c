@@ -151,7 +151,7 @@ static enum cs_asleep_answer locate(struct cs_asleep *a, const struct cs_thread 
   // It probably runs again, which one file says.
   if (restless && cs_sleeper_where(a->sleeper, &sp, &ip) == CS_SLEEP_RUNNING)
     return CS_ASLEEP_RESTLESS;
-  if (!cs_sleeper_runs(a->sleeper, &a->runs)) return CS_ASLEEP_NO;
+  if (a->runs == 0 && !cs_sleeper_runs(a->sleeper, &a->runs)) return CS_ASLEEP_NO;
   if (!cs_sleeper_recall(a->sleeper, a->runs, &sp, &ip)) {
     enum cs_sleep sleep = cs_sleeper_where(a->sleeper, &sp, &ip);
     if (sleep == CS_SLEEP_RUNNING) return restless ? CS_ASLEEP_RESTLESS : CS_ASLEEP_RUNNING;
@@ -176,7 +176,8 @@ static enum cs_asleep_answer begin(struct cs_asleep *a, const struct cs_thread *
   return cs_is_cooperative(&a->world, a->clr_thread) ? CS_ASLEEP_NO : CS_ASLEEP_YES;
 }
 
-enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thread) {
+enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thread,
+                                      uint64_t runs) {
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   if (world == NULL || !world->mem.guard_works || !have_memory(a)) return CS_ASLEEP_NO;
   a->sleeper = cs_sleeper_open(thread, &a->spare);
@@ -188,6 +189,7 @@ enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thr
   a->world.mem.read = read_plain;
   a->world.mem.read_guarded = read_guarded;
   a->clr_thread = thread->clr_thread;
+  a->runs = runs;
   a->beyond = a->moved = false;
   enum cs_asleep_answer answer = begin(a, thread);
   if (answer != CS_ASLEEP_YES) cs_sleeper_close(a->sleeper, &a->spare);

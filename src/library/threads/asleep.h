@@ -50,8 +50,10 @@ struct cs_asleep {
 // moment.
 enum { CS_ASLEEP_PATIENCE = 4, CS_ASLEEP_NAP_US = 50 };
 
-// `thread` is pinned. After anything but CS_ASLEEP_YES there is nothing to end.
-enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *asleep, struct cs_thread *thread);
+// `thread` is pinned. `runs`: its run count, if that has just been read; else 0. After anything but
+// CS_ASLEEP_YES there is nothing to end.
+enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *asleep, struct cs_thread *thread,
+                                      uint64_t runs);
 bool cs_asleep_end(struct cs_asleep *asleep);
 // Before the end: does the runtime hold the thread up while it is suspended, as for a collection?
 // True only for a thread that ran managed code when it was stopped.

@@ -117,7 +117,7 @@ static enum place place_of(struct cs_request *request, struct wanting *w) {
   static struct cs_asleep asleep;
   enum place place = AWAKE;
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (cs_asleep_begin(&asleep, w->thread) == CS_ASLEEP_YES) {
+  if (cs_asleep_begin(&asleep, w->thread, 0) == CS_ASLEEP_YES) {
     cs_capture_walk(&request->capture, &asleep.world, &asleep.regs, &asleep.stack,
                     asleep.clr_thread, SHALLOW);
     uint64_t runs = asleep.runs;

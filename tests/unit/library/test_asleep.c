@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,7 +57,7 @@ APART static int wait_deep(const struct target *t, int depth) {
   room[0] = (char)depth;
   struct pollfd never = {.fd = t->pipe[0], .events = POLLIN};
   int got = depth > 0 ? wait_deep(t, depth - 1) : poll(&never, 1, -1);
-  return got + room[0];
+  return got + (room[0] != (char)depth);
 }
 
 APART static void *body(void *data) {
@@ -64,7 +65,9 @@ APART static void *body(void *data) {
   t->entry = cs_registry_assigned(0, (uint32_t)syscall(SYS_gettid));
   cs_store_release(&t->ready, 1);
   while (t->spins && cs_load_acquire(&t->stop) == 0) cs_cpu_pause();
-  if (!t->spins) (void)wait_deep(t, t->depth);
+  // A byte wakes it, and it waits again.
+  for (char byte; !t->spins && wait_deep(t, t->depth) > 0 && read(t->pipe[0], &byte, 1) == 1;) {
+  }
   cs_registry_destroyed_entry(t->entry);
   return NULL;
 }
@@ -107,7 +110,7 @@ static struct seen look(struct cs_thread *thread) {
   struct cs_frame frame;
   assert_true(cs_thread_pin(thread, 0));
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  seen.answer = cs_asleep_begin(&asleep, thread);
+  seen.answer = cs_asleep_begin(&asleep, thread, 0);
   if (seen.answer == CS_ASLEEP_YES) {
     cs_walk_begin(&walk, &asleep.world, &asleep.regs, &asleep.stack, 0, 0);
     walk.fast = true;
@@ -212,13 +215,66 @@ static void the_call_that_asks_says_how(void **state) {
   assert_non_null(request);
   assert_true(cs_thread_pin(t.entry, 0));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  assert_true(cs_asleep_walk(request, t.entry));
+  assert_true(cs_asleep_walk(request, t.entry, 0));
   assert_int_equal(request->capture.stop, CS_STOP_BASE);
   assert_true(request->capture.count >= 5);
 #endif
   cs_library.opts.flags = CLRSNAP_ALWAYS_SIGNAL;
-  assert_false(cs_asleep_walk(request, t.entry));
+  assert_false(cs_asleep_walk(request, t.entry, 0));
   cs_library.opts.flags = 0;
+  cs_thread_unpin(t.entry);
+  (void)cs_request_release(request);
+  finish(&t);
+}
+
+static bool recalls(struct cs_request *request, const struct target *t, uint64_t *runs) {
+  *runs = 0;
+  return cs_asleep_recall(request, t->entry, CS_REQUEST_ROUND, runs);
+}
+
+static void wake(const struct target *t) {
+  int left = 1;
+  assert_int_equal(write(t->pipe[1], "", 1), 1);
+  while (left > 0 || state_of(cs_load_acquire(&t->entry->tid)) != 'S') {
+    (void)usleep(100);
+    assert_int_equal(ioctl(t->pipe[0], FIONREAD, &left), 0);
+  }
+}
+
+// In a round, the CPU clock of a thread says whether it has slept since its walk was kept; at first,
+// and then now and again, its run count does.
+static void what_was_kept_is_of_a_thread_that_has_slept_since(void **state) {
+  struct cs_error err = {""};
+  struct target t = {.depth = 2};
+  uint64_t runs;
+  (void)state;
+  if (cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT) skip();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip();
+#endif
+  begin(&t);
+  struct cs_request *request = cs_request_claim(&err);
+  assert_non_null(request);
+  assert_true(cs_thread_pin(t.entry, 0));
+  for (int round = 0; round < 3; round++) {
+    request->capture.kept = false;
+    assert_true(cs_asleep_walk(request, t.entry, 0));
+    request->capture.asleep = true;
+    cs_asleep_keep(request, t.entry);
+    assert_true(recalls(request, &t, &runs));
+    assert_int_not_equal(runs, 0);
+    int by_clock = 0;
+    for (int i = 0; i < 20; i++) {
+      assert_true(recalls(request, &t, &runs));
+      by_clock += runs == 0;
+    }
+    assert_true(by_clock > 0);
+    // Where the host takes processors away, a thread may run without CPU time; not again and again.
+    int woken = 0;
+    do wake(&t);
+    while (recalls(request, &t, &runs) && ++woken < 1000);
+    assert_true(woken < 1000 && runs != 0);
+  }
   cs_thread_unpin(t.entry);
   (void)cs_request_release(request);
   finish(&t);
@@ -232,6 +288,7 @@ int main(void) {
       cmocka_unit_test(a_runner_is_not_walked),
       cmocka_unit_test(files_are_few_and_given_back),
       cmocka_unit_test(the_call_that_asks_says_how),
+      cmocka_unit_test(what_was_kept_is_of_a_thread_that_has_slept_since),
   };
   return cmocka_run_group_tests(tests, start, stop);
 }
