@@ -418,7 +418,9 @@ __asm__(
     ".size call_by_cell, .-call_by_cell\n");
 void *volatile stub_cell __attribute__((visibility("hidden")));
 
-// A stub that jumps to `body`: the running code is in no map and has pushed nothing.
+// A stub that jumps to `body`: the running code is in no map and has pushed nothing. At PRECODE
+// there is one that jumps to the stub.
+enum { IN_STUB = 2, BEHIND_STUB = 1024, PRECODE = 2048 };
 static uint8_t *make_stub(void (*body)(void)) {
   static const uint8_t jump[] = {0x90, 0x90, 0xFF, 0x25, 0, 0, 0, 0};  // jmp [rip]
   uint8_t *code =
@@ -426,10 +428,12 @@ static uint8_t *make_stub(void (*body)(void)) {
   assert_ptr_not_equal(code, MAP_FAILED);
   memcpy(code, jump, sizeof jump);
   memcpy(code + sizeof jump, &body, sizeof body);
+  memcpy(code + PRECODE, jump + 2, sizeof jump - 2);
+  memcpy(code + PRECODE + sizeof jump - 2, &code, sizeof code);
   return code;
 }
 
-enum { IN_STUB = 2, BEHIND_STUB = 1024 };
+static uint8_t *stub_code;
 static struct walked from_stub, from_elsewhere, by_stale_word, preemptive;
 
 // Walks as if the thread stood in the stub, while it is unknown which libraries are loaded.
@@ -443,7 +447,7 @@ static __attribute__((noinline)) void stub_body(void) {
   images->loaded = CS_LOADER_UNSETTLED;
   struct cs_world unsettled = *world;
   unsettled.images = images;
-  uint64_t cooperative = 1, stub = (uint64_t)(uintptr_t)stub_cell;
+  uint64_t cooperative = 1, stub = (uint64_t)(uintptr_t)stub_code;
   unsettled.layout.thread.preemptive_gc_disabled = 0;
   unsettled.layout.thread.frame = sizeof cooperative;
   uint64_t thread[2] = {cooperative, 0}, address = (uint64_t)(uintptr_t)thread;
@@ -471,18 +475,21 @@ static __attribute__((noinline)) void stub_body(void) {
 static void a_stub_is_known_by_the_call_that_leads_there(void **state) {
   (void)state;
   (void)cs_library_refresh_images();
-  stub_cell = make_stub(stub_body);
-  call_by_cell();
-  assert_true(from_stub.count > 3);
-  assert_true(from_stub.frame[1].ip > (uint64_t)(uintptr_t)call_by_cell &&
-              from_stub.frame[1].ip < (uint64_t)(uintptr_t)call_by_cell + 16);
-  assert_int_equal(from_stub.stop, CS_STOP_BASE);
-  const struct walked *cut[] = {&from_elsewhere, &by_stale_word, &preemptive};
-  for (unsigned i = 0; i < 3; i++) {
-    assert_int_equal(cut[i]->count, 1);
-    assert_int_equal(cut[i]->stop, CS_STOP_UNKNOWN_CODE);
+  stub_code = make_stub(stub_body);
+  for (int by_precode = 0; by_precode <= 1; by_precode++) {
+    stub_cell = stub_code + (by_precode ? PRECODE : 0);
+    call_by_cell();
+    assert_true(from_stub.count > 3);
+    assert_true(from_stub.frame[1].ip > (uint64_t)(uintptr_t)call_by_cell &&
+                from_stub.frame[1].ip < (uint64_t)(uintptr_t)call_by_cell + 16);
+    assert_int_equal(from_stub.stop, CS_STOP_BASE);
+    const struct walked *cut[] = {&from_elsewhere, &by_stale_word, &preemptive};
+    for (unsigned i = 0; i < 3; i++) {
+      assert_int_equal(cut[i]->count, 1);
+      assert_int_equal(cut[i]->stop, CS_STOP_UNKNOWN_CODE);
+    }
   }
-  assert_int_equal(munmap(stub_cell, PAGE), 0);
+  assert_int_equal(munmap(stub_code, PAGE), 0);
 }
 
 // Frames that are named later are looked up in the walk's table, as long as it is kept.

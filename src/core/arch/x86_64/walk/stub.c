@@ -117,12 +117,29 @@ CS_ISLAND static bool call_target(const struct cs_mem *mem, uint64_t ip, uint64_
   return b[BY_CELL - DIRECT] == 0xE8;
 }
 
+// Follows jmp [rip + disp32] at *at, as a precode begins.
+CS_ISLAND static bool follow_jump(const struct cs_mem *mem, uint64_t *at) {
+  enum { LENGTH = 6 };
+  uint8_t b[LENGTH];
+  int32_t distance;
+  if (!cs_mem_read_guarded(mem, *at, b, LENGTH) || b[0] != 0xFF || b[1] != 0x25) return false;
+  for (unsigned i = 0; i < sizeof distance; i++) ((uint8_t *)&distance)[i] = b[2 + i];
+  return cs_mem_read_guarded(mem, *at + LENGTH + (uint64_t)(int64_t)distance, at, sizeof *at);
+}
+
+CS_ISLAND static bool leads_to(const struct cs_mem *mem, uint64_t target, uint64_t ip) {
+  enum { MOST_JUMPS = 2 };  // a precode, which leads to a call counting stub
+  for (unsigned jumps = 0; ip < target || ip - target >= LONGEST_STUB; jumps++)
+    if (jumps == MOST_JUMPS || !follow_jump(mem, &target)) return false;
+  return true;
+}
+
 CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_mem *mem = &walk->world->mem;
   uint64_t word, target, sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
   if ((sp & 7) != 0 || !cs_stack_u64(mem, &walk->stack, sp, &word)) return CS_STOP_BAD_SP;
-  if (!cs_is_return_address(walk->world, word) || !call_target(mem, word, &target) || ip < target ||
-      ip - target >= LONGEST_STUB)
+  if (!cs_is_return_address(walk->world, word) || !call_target(mem, word, &target) ||
+      !leads_to(mem, target, ip))
     return CS_STOP_STUB;
   regs->r[CS_RIP] = word;
   regs->r[CS_RSP] = sp + 8;
