@@ -134,7 +134,7 @@ enum cs_wire_kind {
   CS_WIRE_PUT_OFF,   // struct cs_wire_put_off; before END, if any were
   CS_WIRE_EVENTS,    // struct cs_wire_events; before END, for each mode of events
   CS_WIRE_MODULE,    // struct cs_wire_module, strings: path, PDB; before its FUNCTIONs, with lines
-  CS_WIRE_ASKS,      // struct cs_wire_asks; before END, if any threads were asked in vain
+  CS_WIRE_LOST_SIGNALS,  // struct cs_wire_lost_signals; before END, if there were any
   CS_WIRE_SMALL_STACKS,  // struct cs_wire_small_stacks; before END, if there are any
   CS_WIRE_LOOKS,         // struct cs_wire_looks, string why; the last one counts. Not the agent's
   CS_WIRE_POOL,          // struct cs_wire_pool; the last one counts. Not the agent's
@@ -267,8 +267,8 @@ struct cs_wire_ticks {
                     // that have ended and were found before
 };
 
-// The signals by which threads are asked for samples.
-struct cs_wire_asks {
+// The signals by which threads are asked for samples, as far as they were not sent or not taken.
+struct cs_wire_lost_signals {
   uint64_t unsent;     // not sent, because of the limit of pending signals
   uint64_t silent_ns;  // total time for which `silent` threads had not taken theirs at the end
   uint32_t silent, reserved;

@@ -37,7 +37,7 @@ static struct cs_wire_end end;
 static struct cs_wire_stops stops_told;
 static struct cs_wire_put_off put_off_told;
 static struct cs_wire_ticks ticks_told;
-static struct cs_wire_asks asks_told;
+static struct cs_wire_lost_signals lost_signals_told;
 static struct cs_wire_small_stacks small_stacks_told;
 static struct cs_wire_engine engine_told;
 static struct cs_text engine_text[CS_ENGINE_TEXTS];
@@ -237,9 +237,10 @@ static void take(const struct cs_wire_record *r) {
                 put_off_told.samples + put_off_told.events > 0,
             "PUT_OFF", put_off_told.samples);
       break;
-    case CS_WIRE_ASKS:
-      check(CS_DECODE(r, CS_WIRE_ASKS, &asks_told) && asks_told.unsent + asks_told.silent > 0,
-            "ASKS", asks_told.silent);
+    case CS_WIRE_LOST_SIGNALS:
+      check(CS_DECODE(r, CS_WIRE_LOST_SIGNALS, &lost_signals_told) &&
+                lost_signals_told.unsent + lost_signals_told.silent > 0,
+            "LOST_SIGNALS", lost_signals_told.silent);
       break;
     case CS_WIRE_SMALL_STACKS:
       check(CS_DECODE(r, CS_WIRE_SMALL_STACKS, &small_stacks_told) &&

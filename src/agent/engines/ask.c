@@ -27,7 +27,7 @@ enum {
 // same.
 #define SAMPLES (~(uint32_t)CS_ASKED_REGS)
 
-static struct cs_wire_asks asks;
+static struct cs_wire_lost_signals lost_signals;
 static uint64_t check_ns;
 static bool reported;  // that there is no signal to ask with
 
@@ -78,7 +78,7 @@ bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_a
   if (before != 0) return true;  // the signal is on its way
   if (send_signal(entry, t->tid, urg)) return true;
   cs_store_release(&entry->asked, 0u);
-  if (errno == EAGAIN) asks.unsent++;  // else it has ended
+  if (errno == EAGAIN) lost_signals.unsent++;  // else it has ended
   return false;
 }
 
@@ -107,7 +107,7 @@ void cs_asks_begin(void) {
   const uint32_t signalled = CS_WIRE_TIMED_MODES | CS_WIRE_MODE_BIT(CS_WIRE_MODE_GC) |
                              CS_WIRE_MODE_BIT(CS_WIRE_MODE_HOLDERS);
   struct cs_error why = {""};
-  memset(&asks, 0, sizeof asks);
+  memset(&lost_signals, 0, sizeof lost_signals);
   check_ns = 0;
   reported = false;
   if ((cs_options.modes & signalled) != 0 && !cs_sigurg_take(&why))
@@ -131,8 +131,8 @@ static bool count_unanswered(struct cs_agent_thread *t, void *data) {
   uint64_t asked = cs_load_relaxed(&t->asked_ns);
   if ((cs_load_acquire(&t->thread->asked) & SAMPLES) == 0 || now - asked < PATIENCE_NS) return true;
   uint64_t since = asked > cs_agent.start_ns ? asked : cs_agent.start_ns;
-  asks.silent++;
-  asks.silent_ns += now - since;
+  lost_signals.silent++;
+  lost_signals.silent_ns += now - since;
   return true;
 }
 
@@ -141,5 +141,6 @@ void cs_asks_count_unanswered(uint64_t now_ns) {
 }
 
 bool cs_asks_report(void) {
-  return (asks.unsent == 0 && asks.silent == 0) || cs_send(CS_WIRE_ASKS, &asks, sizeof asks);
+  return (lost_signals.unsent == 0 && lost_signals.silent == 0) ||
+         cs_send(CS_WIRE_LOST_SIGNALS, &lost_signals, sizeof lost_signals);
 }

@@ -109,15 +109,24 @@ static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
 
 enum cs_file_kind cs_file_kind_of(uint32_t wire_kind) {
   static const enum cs_file_kind kinds[] = {
-      [CS_WIRE_START] = CS_FILE_START,       [CS_WIRE_THREAD] = CS_FILE_THREAD,
-      [CS_WIRE_FUNCTION] = CS_FILE_FUNCTION, [CS_WIRE_IMAGE] = CS_FILE_IMAGE,
-      [CS_WIRE_END] = CS_FILE_AGENT_END,     [CS_WIRE_IL_MAP] = CS_FILE_IL_MAP,
-      [CS_WIRE_BUDGET] = CS_FILE_BUDGET,     [CS_WIRE_INLINES] = CS_FILE_INLINES,
-      [CS_WIRE_STOPS] = CS_FILE_STOPS,       [CS_WIRE_TICKS] = CS_FILE_TICKS,
-      [CS_WIRE_ENGINE] = CS_FILE_ENGINE,     [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
-      [CS_WIRE_EVENTS] = CS_FILE_EVENTS,     [CS_WIRE_MODULE] = CS_FILE_MODULE,
-      [CS_WIRE_ASKS] = CS_FILE_ASKS,         [CS_WIRE_SMALL_STACKS] = CS_FILE_SMALL_STACKS,
-      [CS_WIRE_LOOKS] = CS_FILE_LOOKS,       [CS_WIRE_POOL] = CS_FILE_POOL,
+      [CS_WIRE_START] = CS_FILE_START,
+      [CS_WIRE_THREAD] = CS_FILE_THREAD,
+      [CS_WIRE_FUNCTION] = CS_FILE_FUNCTION,
+      [CS_WIRE_IMAGE] = CS_FILE_IMAGE,
+      [CS_WIRE_END] = CS_FILE_AGENT_END,
+      [CS_WIRE_IL_MAP] = CS_FILE_IL_MAP,
+      [CS_WIRE_BUDGET] = CS_FILE_BUDGET,
+      [CS_WIRE_INLINES] = CS_FILE_INLINES,
+      [CS_WIRE_STOPS] = CS_FILE_STOPS,
+      [CS_WIRE_TICKS] = CS_FILE_TICKS,
+      [CS_WIRE_ENGINE] = CS_FILE_ENGINE,
+      [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
+      [CS_WIRE_EVENTS] = CS_FILE_EVENTS,
+      [CS_WIRE_MODULE] = CS_FILE_MODULE,
+      [CS_WIRE_LOST_SIGNALS] = CS_FILE_LOST_SIGNALS,
+      [CS_WIRE_SMALL_STACKS] = CS_FILE_SMALL_STACKS,
+      [CS_WIRE_LOOKS] = CS_FILE_LOOKS,
+      [CS_WIRE_POOL] = CS_FILE_POOL,
       [CS_WIRE_STATUS] = CS_FILE_STATUS,
   };
   return wire_kind < CS_COUNT(kinds) ? kinds[wire_kind] : 0;

@@ -415,8 +415,8 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
     case CS_WIRE_PUT_OFF:
       return CS_DECODE(r, CS_WIRE_PUT_OFF, &rec->put_off);
-    case CS_WIRE_ASKS:
-      return CS_DECODE(r, CS_WIRE_ASKS, &rec->asks);
+    case CS_WIRE_LOST_SIGNALS:
+      return CS_DECODE(r, CS_WIRE_LOST_SIGNALS, &rec->lost_signals);
     case CS_WIRE_SMALL_STACKS:
       return CS_DECODE(r, CS_WIRE_SMALL_STACKS, &rec->small_stacks);
     case CS_WIRE_STOPS:

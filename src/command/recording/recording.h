@@ -165,7 +165,7 @@ struct cs_recording {
   uint32_t looks_why;                        // string id
   struct cs_wire_pool pool;                  // zero: the thread pool was not read
   struct cs_rec_pool_waits pool_waits;       // empty: it was not starved
-  struct cs_wire_asks asks;                  // zero: all threads took their signals
+  struct cs_wire_lost_signals lost_signals;  // zero: all threads took their signals
   struct cs_wire_small_stacks small_stacks;  // zero: all stacks have room for a signal
   struct cs_wire_engine engine;              // zero: mode cpu was not recorded, or not reported yet
   uint32_t engine_text[CS_ENGINE_TEXTS];     // string ids

@@ -143,20 +143,22 @@ static void print_pool(const struct cs_facts *f, FILE *out) {
 
 // Samples that are missing because threads did not take their signals.
 static void print_asks(const struct cs_facts *f, FILE *out) {
-  if (f->asks.unsent > 0)
+  if (f->lost_signals.unsent > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " %s not sent: too many are pending (raise ulimit -i); running threads are "
                     "missing, or their next samples stand for more\n",
-             f->asks.unsent, cs_plural(f->asks.unsent, "signal was", "signals were"));
-  if (f->asks.silent > 0)
-    cs_print(out,
-             PREFIX "%" PRIu64
-                    " %s signal, for %.1f s in total: blocked by the program, or no processor was "
-                    "available\n",
-             (uint64_t)f->asks.silent,
-             cs_plural(f->asks.silent, "thread did not take its", "threads did not take their"),
-             (double)f->asks.silent_ns / 1e9);
+             f->lost_signals.unsent,
+             cs_plural(f->lost_signals.unsent, "signal was", "signals were"));
+  if (f->lost_signals.silent > 0)
+    cs_print(
+        out,
+        PREFIX "%" PRIu64
+               " %s signal, for %.1f s in total: blocked by the program, or no processor was "
+               "available\n",
+        (uint64_t)f->lost_signals.silent,
+        cs_plural(f->lost_signals.silent, "thread did not take its", "threads did not take their"),
+        (double)f->lost_signals.silent_ns / 1e9);
 }
 
 // Threads that a signal would kill. In mode wall they are sampled while they sleep.

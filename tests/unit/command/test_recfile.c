@@ -153,8 +153,8 @@ static char *profile_text(const struct cs_recording *rec, size_t *size) {
   return text;
 }
 
-// Two of three threads are workers, of which one has slept when the pool was starved. Returns how many
-// stacks wait.
+// Two of three threads are workers, of which one has slept when the pool was starved. Returns how
+// many stacks wait.
 static size_t send_waits(void) {
   for (uint32_t id = 2; id < 4; id++) {
     begin();
@@ -204,8 +204,8 @@ static void make_recording(void) {
   put(&(struct cs_wire_ticks){55, 66, 77, 88}, sizeof(struct cs_wire_ticks));
   end(CS_WIRE_TICKS);
   begin();
-  put(&(struct cs_wire_asks){77, 8800000000, 9, 0}, sizeof(struct cs_wire_asks));
-  end(CS_WIRE_ASKS);
+  put(&(struct cs_wire_lost_signals){77, 8800000000, 9, 0}, sizeof(struct cs_wire_lost_signals));
+  end(CS_WIRE_LOST_SIGNALS);
   begin();
   put(&(struct cs_wire_small_stacks){12, 3}, sizeof(struct cs_wire_small_stacks));
   end(CS_WIRE_SMALL_STACKS);
