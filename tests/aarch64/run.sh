@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin|native|sync|known|shadow BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
+# run.sh build|unit|machine|twin|native|sync|ready|known|shadow BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
 #   build   compiles libclrsnap.so and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
 #   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
 #   twin    runs the reference twin of the managed unwinder (twin.c) over every function of this machine's CoreLib, compiled
 #           for arm64 by crossgen2
 #   native  runs the reference twin of the native rows (native_twin.c) over the native code of a real arm64 runtime
-#   sync, known, shadow   run oracles of tests/oracle on that runtime, in an emulated machine: CoreCLR's own walks, known
-#           scenes, and the shadow stack at random instants
+#   sync, ready, known, shadow   run oracles of tests/oracle on that runtime, in an emulated machine: CoreCLR's own walks, in
+#           jitted and in ReadyToRun code, known scenes, and the shadow stack at random instants
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }
@@ -58,15 +58,17 @@ native() {
   done
 }
 
-# oracle PROFILER SETTINGS ARGUMENTS: the program of tests/apps/Proofs under a profiler of tests/oracle.
+# oracle PROFILER MODE SETTINGS ARGUMENTS: the program of tests/apps/Proofs under a profiler of tests/oracle. MODE: program.sh.
 oracle() {
-  local profiler=$1 settings=$2 arguments=$3 apps=$source/tests/apps/Proofs program=$material/aarch64-runtime/proofs
+  local profiler=$1 mode=$2 settings=$3 arguments=$4 apps=$source/tests/apps/Proofs program=$material/aarch64-runtime/$2/proofs
   "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
+  [ "$mode" = jitted ] || "$source/scripts/fetch-crossgen.sh" "$material" || exit $?
+  mkdir -p "${program%/*}"
   exec 8> "$program.lock"
   flock 8
   if [ -n "$(find "$apps" "$source/tests/aarch64" -newer "$program" -print -quit 2>&1)" ]; then
     # shellcheck disable=SC2046
-    "$source/tests/aarch64/program.sh" "$material" "$program" "$source"/tests/aarch64/program/*.cs \
+    "$source/tests/aarch64/program.sh" "$material" "$mode" "$program" "$source"/tests/aarch64/program/*.cs \
       $(sed "s#^#$apps/#" "$source/tests/aarch64/program/sources") || exit $?
   fi
   flock -u 8
@@ -79,9 +81,17 @@ oracle() {
     "$program" "$build/aarch64/lib/liboracle_$profiler.so" "$build/aarch64/lib/libclrsnap.so"
 }
 
-sync() { oracle sync "ORACLE_KINDS=27" "variety all 1"; }
+sync() { oracle sync jitted "ORACLE_KINDS=27" "variety all 1"; }
+# The tour has more than 3,000 methods; those that are ready are not jitted before the tour ends.
+ready() {
+  local jitted out=$build/aarch64/ready.log
+  oracle sync ready "ORACLE_KINDS=27" "variety all 1" > "$out" || { cat "$out"; exit 1; }
+  cat "$out"
+  jitted=$(awk '$1 == "JITCompilationStarted" { print $2 }' "$out")
+  [ "$jitted" -lt 1000 ] || { echo "$jitted methods were jitted: ReadyToRun code did not run"; exit 1; }
+}
 # Without the scene jit-dynamic: docs/oracles.md says why.
-known() { oracle known "ORACLE_SCENES=39 ORACLE_SNAPSHOTS=60" "known -jit-dynamic"; }
-shadow() { oracle shadow "ORACLE_SNAPSHOTS=3000" "shadow"; }
+known() { oracle known jitted "ORACLE_SCENES=39 ORACLE_SNAPSHOTS=40" "known -jit-dynamic"; }
+shadow() { oracle shadow jitted "ORACLE_SNAPSHOTS=3000" "shadow"; }
 
 "$what"
