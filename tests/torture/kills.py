@@ -73,7 +73,7 @@ class KillCommand(Kill):
         try:
             self.wait_until_ready(process)
             pid = process.pid
-            took = max(self.whole(process), self.whole(process))  # the first one equips the program
+            took = max(self.whole(process), self.whole(process))  # the first one gives the program larger stacks
             fds = len(os.listdir(f"/proc/{pid}/fd"))
             for _ in range(KILLS):
                 self.empty_outputs()

@@ -30,7 +30,7 @@
 #include "reporting/lock_types.h"
 #include "reporting/unload.h"
 #include "sampling/budget.h"
-#include "sampling/equip.h"
+#include "sampling/install_altstacks.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "sampling/weight.h"
@@ -166,7 +166,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_library_images_keep(0);
   cs_awaits_publish();
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
-  cs_equip_begin();
+  cs_altstacks_begin();
   cs_threads_adopt();
   cs_threads_start_engines();
   cs_stragglers_begin();
@@ -311,8 +311,8 @@ static bool record(struct cs_error *err) {
     maintain(now);
     cs_budget_update(now);
     cs_throttle_update(now);
-    uint64_t equip = cs_equip_check(now);
-    if (equip < engine) engine = equip;
+    uint64_t altstacks = cs_altstacks_check(now);
+    if (altstacks < engine) engine = altstacks;
     cs_asks_check(now);
     step = step_of(wall);
     if (!is_trusted(now, err)) return false;
@@ -357,7 +357,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
       .lost_wire = cs_load_acquire(&cs_agent.wire.header->lost_records),
       .signals = cs_load_acquire(&ring->signals),
       .asleep = cs_load_acquire(&ring->asleep),
-      .runtime_suspensions = cs_equip_stops(),
+      .runtime_suspensions = cs_altstacks_stops(),
       .events = cs_load_acquire(&ring->events),
   };
   if (cs_wants(CS_WIRE_MODE_WALL)) {
@@ -371,7 +371,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   (void)cs_threads_report_small_stacks();
   (void)cs_budget_report(cs_clock_now_ns());
   (void)cs_throttle_report();
-  (void)cs_equip_report();
+  (void)cs_altstacks_report();
   (void)cs_weight_report_put_off();
   cs_awaits_log();
   cs_drain_losses(end.lost);

@@ -43,8 +43,8 @@ static bool send_signal(const struct cs_thread *entry, uint32_t tid, bool urg) {
 }
 
 static bool may_be_sent_one(const struct cs_thread *entry) {
-  // equip.c counts the time that a thread without its larger stack is not sampled.
-  if (!cs_thread_is_equipped(entry) || cs_thread_room(entry) != CS_ROOM_ENOUGH) return false;
+  // install_altstacks.c counts the time that a thread without its larger stack is not sampled.
+  if (!cs_thread_may_be_signalled(entry) || cs_thread_room(entry) != CS_ROOM_ENOUGH) return false;
   return cs_signals_are_safe();
 }
 

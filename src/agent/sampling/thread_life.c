@@ -33,7 +33,7 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
 
 static bool may_have_engine(const struct cs_agent_thread *t) {
   return cs_wants(CS_WIRE_MODE_CPU) && cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING &&
-         cs_thread_is_equipped(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH;
+         cs_thread_may_be_signalled(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH;
 }
 
 // Not while there are libraries that have not been examined: the thread may belong to one beside

@@ -83,8 +83,9 @@ struct cs_agent_thread {
   // The agent's thread only, without the lock.
   uint64_t represented_ns;  // engine_clock.c: the CPU time that its samples stand for
   uint64_t owed_look_ns;    // engine_clock.c: of that, what no sample has been asked for yet
-  uint64_t unequipped_ns;   // equip.c: its CPU clock at the last look; 0: not looked at yet
-  uint64_t slept_runs;      // wall.c: its run count when that sample was taken
+  uint64_t
+      no_altstack_ns;   // install_altstacks.c: its CPU clock at the last look; 0: not looked at yet
+  uint64_t slept_runs;  // wall.c: its run count when that sample was taken
   struct cs_reported_walks reported;
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
   bool weighed;              // weight.c: a sample of wall time has been weighed

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dropin/guest.h"
-#include "life/equip_soon.h"
+#include "life/altstacks_soon.h"
 #include "life/runtime.h"
 #include "threads/registry.h"
 

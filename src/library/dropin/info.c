@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
-#include "life/equip_soon.h"
+#include "life/altstacks_soon.h"
 #include "threads/registry.h"
 
 static ICorProfilerInfo15 *theirs_of(ICorProfilerInfo15 *self) {

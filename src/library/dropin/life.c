@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "dropin/guest.h"
-#include "life/equip_soon.h"
+#include "life/altstacks_soon.h"
 #include "life/images.h"
 #include "threads/threads.h"
 
@@ -71,7 +71,7 @@ void cs_guest_attaches(struct cs_guest *guest) {
 void cs_guest_attached(struct cs_guest *guest) {
   if (!guest->walks) return;
   cs_library_adopt_threads();
-  cs_library_equip_soon(true);
+  cs_library_altstacks_soon(true);
   cs_guest_verify_layout(guest, true);
 }
 

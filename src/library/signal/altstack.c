@@ -58,9 +58,9 @@ CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct 
   return true;
 }
 
-CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_world *world,
-                                 const struct cs_regs *regs, const struct cs_stack *stack,
-                                 uint64_t clr_thread, void *ucontext) {
+CS_ISLAND void cs_altstack_install_all(struct cs_altstack *ours, const struct cs_world *world,
+                                       const struct cs_regs *regs, const struct cs_stack *stack,
+                                       uint64_t clr_thread, void *ucontext) {
   struct cs_walk walk;
   struct cs_frame frame;
   uint64_t lo, hi, above_sp = 0;

@@ -184,7 +184,8 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
 
 // The runtime blocks this signal wherever its handler of a fault is on the alternate stack. So the
 // thread's small one is not in use, or has room (docs/signal-safety.md, "After an attach").
-CS_ISLAND static __attribute__((noinline)) void equip(struct cs_thread *thread, void *ucontext) {
+CS_ISLAND static __attribute__((noinline)) void install_altstack(struct cs_thread *thread,
+                                                                 void *ucontext) {
   struct cs_regs regs;
   if (!cs_thread_is_caller(thread) || cs_load_acquire(&thread->altstack.asked) == 0) return;
   cs_regs_from_ucontext(&regs, ucontext);
@@ -193,8 +194,8 @@ CS_ISLAND static __attribute__((noinline)) void equip(struct cs_thread *thread, 
   if (world != NULL && cs_load_relaxed(&cs_signal.small_stacks) == 0 &&
       cs_load_acquire(&thread->stack.hi) != 0) {
     cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
-    cs_altstack_equip(&thread->altstack, world, &regs, &thread->stack, thread->clr_thread,
-                      ucontext);
+    cs_altstack_install_all(&thread->altstack, world, &regs, &thread->stack, thread->clr_thread,
+                            ucontext);
   }
   cs_epoch_leave(&cs_signal.epoch, parity);
   cs_store_release(&thread->altstack.asked, 0u);
@@ -204,7 +205,7 @@ CS_ISLAND static __attribute__((noinline)) void equip(struct cs_thread *thread, 
 CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext) {
   struct cs_thread *thread = info->si_value.sival_ptr;
   if (is_from_us(info) && is_registered(thread))
-    equip(thread, ucontext);
+    install_altstack(thread, ucontext);
   else
     cs_signal.activation(signo, info, ucontext);
 }

@@ -54,13 +54,13 @@ CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
   return answer;
 }
 
-CS_ISLAND static void equip(const struct cs_request *request, const struct cs_regs *regs,
-                            void *ucontext) {
+CS_ISLAND static void install_altstack(const struct cs_request *request, const struct cs_regs *regs,
+                                       void *ucontext) {
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   if (world != NULL)
-    cs_altstack_equip(&request->thread->altstack, world, regs, &request->stack, request->clr_thread,
-                      ucontext);
+    cs_altstack_install_all(&request->thread->altstack, world, regs, &request->stack,
+                            request->clr_thread, ucontext);
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
@@ -114,9 +114,9 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   else
     request->answer = walk_self(request, regs);
   if (request->thread != NULL && request->answer != CS_ANSWER_WRONG_THREAD) {
-    if ((request->flags & (CS_REQUEST_EQUIP | CS_REQUEST_INTRODUCE)) == CS_REQUEST_EQUIP &&
+    if ((request->flags & (CS_REQUEST_ALTSTACK | CS_REQUEST_INTRODUCE)) == CS_REQUEST_ALTSTACK &&
         request->answer == CS_ANSWER_WALKED)
-      equip(request, regs, ucontext);
+      install_altstack(request, regs, ucontext);
     else
       cs_altstack_install(&request->thread->altstack, ucontext);
   }

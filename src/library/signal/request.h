@@ -47,7 +47,7 @@ enum cs_request_flag {
   CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
   CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
   CS_REQUEST_PLAIN = 8,      // the frames' rbx and r12 to r15 are not needed
-  CS_REQUEST_EQUIP = 16,     // and take the larger alternate stack: while the runtime stands still
+  CS_REQUEST_ALTSTACK = 16,  // and take the larger alternate stack: while the runtime stands still
   CS_REQUEST_LOGICAL = 32,   // frames as DoStackSnapshot reports them are enough (request.told)
   CS_REQUEST_ROUND = 64,     // for a while, an unchanged CPU clock proves that a thread has slept
 };

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "life/equip_soon.h"
+#include "life/altstacks_soon.h"
 #include "life/error.h"
 #include "life/function.h"
 #include "life/images.h"
@@ -28,7 +28,7 @@ CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opt
     cs_log("clrsnap_start: %s", err.text);
   else
     cs_store_release(&started_with, info);
-  if (hr == S_OK) cs_library_equip_soon(true);
+  if (hr == S_OK) cs_library_altstacks_soon(true);
   return report(hr, &err);
 }
 

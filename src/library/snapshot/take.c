@@ -5,7 +5,7 @@
 // Invariant: on a failure the slot is released and the thread unpinned here.
 #include "snapshot/take.h"
 
-#include "life/equip_soon.h"
+#include "life/altstacks_soon.h"
 #include "life/function.h"
 #include "life/images.h"
 #include "snapshot/complete.h"

@@ -13,10 +13,10 @@ void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in us
 void cs_altstack_leave(struct cs_altstack *alt);
 void cs_altstack_free(struct cs_altstack *alt);  // of one that was never in use
 // Returns whether the thread may be sent a signal at any time. A managed thread that existed before
-// the library may not be until it has its larger stack (equip.c); a native thread may, since the
-// runtime handles no faults on it. No thread may while code with small stacks is in the process
-// (docs/signal-safety.md, "Small stacks").
-static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {
+// the library may not be until it has its larger stack (install_altstacks.c); a native thread may,
+// since the runtime handles no faults on it. No thread may while code with small stacks is in the
+// process (docs/signal-safety.md, "Small stacks").
+static inline bool cs_thread_may_be_signalled(const struct cs_thread *thread) {
   if (cs_load_acquire(&cs_signal.small_stacks) != 0) return false;
   return thread->clr_thread == 0 || cs_load_acquire(&thread->altstack.ready) != 0;
 }

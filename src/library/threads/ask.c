@@ -34,7 +34,7 @@ enum {
   AWAKE_NS = 40000,
   // While the runtime stands still. A thread without a processor takes the signal before it goes
   // on.
-  EQUIP_MS = 10,
+  ALTSTACK_MS = 10,
 };
 
 static uint64_t deadline_ns(uint32_t ms) {
@@ -276,7 +276,7 @@ enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_
 static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
   uint64_t asked;
   enum cs_ask sent = cs_request_post(request, flags, &asked, err);
-  uint32_t ms = flags & CS_REQUEST_EQUIP ? EQUIP_MS : cs_threads.answer_timeout_ms;
+  uint32_t ms = flags & CS_REQUEST_ALTSTACK ? ALTSTACK_MS : cs_threads.answer_timeout_ms;
   return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, ms, err) : sent;
 }
 
@@ -306,7 +306,7 @@ enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *t
     return CS_ASK_GONE;
   }
   if (cs_load_acquire(&thread->stack.hi) == 0) {
-    uint32_t introduce = CS_REQUEST_INTRODUCE | (flags & CS_REQUEST_EQUIP);
+    uint32_t introduce = CS_REQUEST_INTRODUCE | (flags & CS_REQUEST_ALTSTACK);
     enum cs_ask ask = send_and_wait(request, introduce, err);
     if (ask != CS_ASK_ANSWERED) return ask;
     learn_stack(thread, request);

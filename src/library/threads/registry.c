@@ -182,7 +182,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
 }
 
 // Does not wait for walkers: the runtime may be waiting for the calling thread in order to stop,
-// and a walker of the other thread may be waiting for that stop (equip.c).
+// and a walker of the other thread may be waiting for that stop (install_altstacks.c).
 static void end_unannounced(struct cs_thread *thread) {
   cs_registry_ended(thread);
   if (__atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST) == 0) {
@@ -227,7 +227,7 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
     cs_store_relaxed(&thread->thread_pointer, self ? cs_thread_pointer() : 0);
     cs_store_relaxed(&registry.tids[thread->index], tid);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
-  } else if (thread != NULL && self && thread->tid == tid && !cs_thread_is_equipped(thread)) {
+  } else if (thread != NULL && self && thread->tid == tid && !cs_thread_may_be_signalled(thread)) {
     cs_altstack_enter(&thread->altstack);  // found by EnumThreads first, on its way here
   }
   pthread_mutex_unlock(&registry.lock);

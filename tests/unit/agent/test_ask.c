@@ -28,7 +28,8 @@ static void block(int how) {
   (void)sigprocmask(how, &set, NULL);
 }
 
-// Consumes the thread's pending signals without running the handler, and returns how many there were.
+// Consumes the thread's pending signals without running the handler, and returns how many there
+// were.
 static int take_pending(void) {
   struct timespec none = {0};
   sigset_t set;
@@ -100,7 +101,7 @@ static void test_not_its_own(void **state) {
   entry.asked = 0;
 }
 
-static void test_not_equipped(void **state) {
+static void test_without_altstack(void **state) {
   (void)state;
   entry.clr_thread = 1;
   entry.altstack.ready = 0;
@@ -206,7 +207,7 @@ int main(void) {
       cmocka_unit_test_setup(test_one_signal, set_up),
       cmocka_unit_test_setup(test_taken, set_up),
       cmocka_unit_test_setup(test_not_its_own, set_up),
-      cmocka_unit_test_setup(test_not_equipped, set_up),
+      cmocka_unit_test_setup(test_without_altstack, set_up),
       cmocka_unit_test_setup(test_no_room, set_up),
       cmocka_unit_test_setup(test_limit, set_up),
       cmocka_unit_test_setup(test_others, set_up),

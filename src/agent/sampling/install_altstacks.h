@@ -2,16 +2,16 @@
 // Larger alternate stacks for threads that were there before us. A thread is sent signals, and has
 // an engine, only once it has one (docs/signal-safety.md, "Alternate stacks"). The agent's thread
 // only. Not for handlers.
-#ifndef CS_SAMPLING_EQUIP_H
-#define CS_SAMPLING_EQUIP_H
+#ifndef CS_SAMPLING_INSTALL_ALTSTACKS_H
+#define CS_SAMPLING_INSTALL_ALTSTACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-void cs_equip_begin(void);  // before the first signal
+void cs_altstacks_begin(void);  // before the first signal
 // Asks threads that slept in foreign code and have run since. Returns when the next call is due.
-uint64_t cs_equip_check(uint64_t now_ns);
-uint64_t cs_equip_stops(void);  // how often the runtime was stopped for it in this recording
-bool cs_equip_report(void);     // CS_WIRE_STOPS, if it was. False: no room
+uint64_t cs_altstacks_check(uint64_t now_ns);
+uint64_t cs_altstacks_stops(void);  // how often the runtime was stopped for it in this recording
+bool cs_altstacks_report(void);     // CS_WIRE_STOPS, if it was. False: no room
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// equip: gives threads that were there before the library their larger alternate signal stacks,
-// while the runtime runs on; or, where that cannot be (threads/activation.h), in one short stop of
-// the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
-#ifndef CS_THREADS_EQUIP_H
-#define CS_THREADS_EQUIP_H
+// install_altstacks: gives threads that were there before the library their larger alternate signal
+// stacks, while the runtime runs on; or, where that cannot be (threads/activation.h), in one short
+// stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
+#ifndef CS_THREADS_INSTALL_ALTSTACKS_H
+#define CS_THREADS_INSTALL_ALTSTACKS_H
 
 #include "clrsnap/clrsnap.h"
 #include "signal/thread.h"
 
-struct cs_equipment {
+struct cs_altstacks_result {
   bool stopped;          // the runtime was stopped for it
   uint32_t given;        // threads that have theirs now, from this stop
   uint32_t asleep;       // left to sleep in foreign code
@@ -18,14 +18,14 @@ struct cs_equipment {
 };
 // Asks all threads that need a larger stack and are not asleep in foreign code. S_OK: threads were
 // asked, *result says how many; S_FALSE: there was none to ask; else the result of SuspendRuntime.
-HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result);
+HRESULT cs_install_altstacks(ICorProfilerInfo15 *info, struct cs_altstacks_result *result);
 // Asks threads that the caller has pinned, without a stop. Returns false if that takes a stop.
-bool cs_equip_pinned(struct cs_thread *const *threads, uint32_t count);
+bool cs_install_altstacks_pinned(struct cs_thread *const *threads, uint32_t count);
 // Returns the gap after the next stop: twice as long, up to a limit.
-#define CS_EQUIP_FIRST_GAP_NS 100000000ull
-#define CS_EQUIP_MOST_GAP_NS 10000000000ull
-static inline uint64_t cs_equip_gap_after(uint64_t gap_ns) {
-  return gap_ns < CS_EQUIP_MOST_GAP_NS / 2 ? gap_ns * 2 : CS_EQUIP_MOST_GAP_NS;
+#define CS_ALTSTACKS_FIRST_GAP_NS 100000000ull
+#define CS_ALTSTACKS_MOST_GAP_NS 10000000000ull
+static inline uint64_t cs_altstacks_gap_after(uint64_t gap_ns) {
+  return gap_ns < CS_ALTSTACKS_MOST_GAP_NS / 2 ? gap_ns * 2 : CS_ALTSTACKS_MOST_GAP_NS;
 }
 
 #endif

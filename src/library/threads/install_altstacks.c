@@ -9,7 +9,7 @@
 // attach"). A signal is taken before the next instruction in user mode, so an answer that comes
 // after the stop, of a thread that had no processor, still belongs to the stop. All waits are
 // bounded. Threads that sleep in foreign code are not asked: they could notice (EINTR).
-#include "threads/equip.h"
+#include "threads/install_altstacks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -183,7 +183,7 @@ static bool collect(struct list *list) {
   for (uint32_t i = 0; i < count; i++) {
     struct cs_thread *thread = cs_registry_at(i);
     uint64_t clr_thread = thread->clr_thread;
-    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread) &&
+    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_may_be_signalled(thread) &&
         cs_thread_room(thread) != CS_ROOM_SMALL && thread->altstack.sp != 0 &&
         cs_thread_pin(thread, clr_thread))
       list->threads[list->count++] = (struct wanting){.thread = thread};
@@ -211,12 +211,12 @@ static uint32_t ask_by_activation(struct list *list, struct cs_request *request,
 static uint32_t count_given(const struct list *list) {
   uint32_t given = 0;
   for (uint32_t i = 0; i < list->count; i++)
-    if (cs_thread_is_equipped(list->threads[i].thread)) given++;
+    if (cs_thread_may_be_signalled(list->threads[i].thread)) given++;
   return given;
 }
 
-static HRESULT equip_by_activation(struct list *list, struct cs_request *request,
-                                   struct cs_equipment *result) {
+static HRESULT install_by_activation(struct list *list, struct cs_request *request,
+                                     struct cs_altstacks_result *result) {
   uint32_t asked = ask_by_activation(list, request, &result->asleep);
   for (int nap = 0; nap < NAPS && count_given(list) < asked; nap++) (void)usleep(NAP_US);
   result->given = count_given(list);
@@ -226,7 +226,7 @@ static HRESULT equip_by_activation(struct list *list, struct cs_request *request
   return asked > 0 ? S_OK : S_FALSE;
 }
 
-bool cs_equip_pinned(struct cs_thread *const *threads, uint32_t count) {
+bool cs_install_altstacks_pinned(struct cs_thread *const *threads, uint32_t count) {
   struct list list = {.threads = calloc(count, sizeof *list.threads)};
   uint32_t asleep = 0;
   bool stacks_known = true;
@@ -298,7 +298,7 @@ static void claim_slots(struct batch *batch, uint32_t wanted) {
 }
 
 static void post_some(const struct wanting *threads, uint32_t count, struct batch *batch) {
-  enum { FLAGS = CS_REQUEST_EQUIP | CS_REQUEST_PLAIN };
+  enum { FLAGS = CS_REQUEST_ALTSTACK | CS_REQUEST_PLAIN };
   struct cs_error err;
   batch->posted = count;
   for (uint32_t i = 0; i < count; i++) {
@@ -360,7 +360,7 @@ static void ask_all(const struct list *list, uint32_t count, struct batch *batch
 }
 
 static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfilerInfo15 *info,
-                        struct cs_equipment *result) {
+                        struct cs_altstacks_result *result) {
   struct batch batch;
   claim_slots(&batch, list->count);  // with their memory, before the stop
   uint64_t begin = cs_clock_now_ns();
@@ -380,13 +380,13 @@ static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfi
   for (uint32_t i = 0; i < batch.count; i++)
     if (batch.slots[i] != NULL) (void)cs_request_release(batch.slots[i]);
   for (uint32_t i = 0; i < list->count; i++)
-    if (cs_thread_is_equipped(list->threads[i].thread)) result->given++;
+    if (cs_thread_may_be_signalled(list->threads[i].thread)) result->given++;
   result->unanswered = list->count - result->given - result->asleep;
   return hr;
 }
 
-static HRESULT equip_in_stop(struct list *list, struct cs_request *request,
-                             ICorProfilerInfo15 *info, struct cs_equipment *result) {
+static HRESULT install_in_stop(struct list *list, struct cs_request *request,
+                               ICorProfilerInfo15 *info, struct cs_altstacks_result *result) {
   HRESULT hr = S_FALSE;
   uint32_t asleep = leave_sleepers(list, request);
   if (list->count > 0) hr = stop_for(list, request, info, result);
@@ -401,11 +401,11 @@ static HRESULT equip_in_stop(struct list *list, struct cs_request *request,
   return hr;
 }
 
-HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result) {
+HRESULT cs_install_altstacks(ICorProfilerInfo15 *info, struct cs_altstacks_result *result) {
   struct list list;
   struct cs_error err = {""};
   HRESULT hr = S_FALSE;
-  *result = (struct cs_equipment){0};
+  *result = (struct cs_altstacks_result){0};
   if (cs_load_acquire(&cs_signal.small_stacks) != 0) return S_FALSE;
   pthread_mutex_lock(&lock);
   struct cs_request *request = cs_request_claim(&err);
@@ -413,8 +413,8 @@ HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result) 
     hr = E_OUTOFMEMORY;
   } else {
     if (list.count > 0)
-      hr = cs_activation_is_there() ? equip_by_activation(&list, request, result)
-                                    : equip_in_stop(&list, request, info, result);
+      hr = cs_activation_is_there() ? install_by_activation(&list, request, result)
+                                    : install_in_stop(&list, request, info, result);
     release(&list);
   }
   if (request != NULL) (void)cs_request_release(request);

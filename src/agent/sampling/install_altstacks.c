@@ -6,14 +6,14 @@
 // only for a thread that is found running, each time after twice as long a pause, or as soon as the
 // time that was not sampled is WORTH times the duration of a stop. The agent's thread only.
 // Signal-safe: no.
-#include "sampling/equip.h"
+#include "sampling/install_altstacks.h"
 
 #include "base/libc.h"
 #include "base/log.h"
 #include "engines/engine.h"
 #include "sampling/thread_life.h"
 #include "threads/altstack.h"
-#include "threads/equip.h"
+#include "threads/install_altstacks.h"
 
 #define MS 1000000ull
 
@@ -28,32 +28,32 @@ enum {
 static struct {
   uint64_t stops, stopped_ns, given;
   uint64_t check_ns, next_stop_ns, gap_ns;
-  uint64_t unequipped_ns;  // CPU time of threads without the larger stack
-  uint64_t since_stop_ns;  // the part of it since the last attempt to stop the runtime
-  uint64_t price_ns;       // how much of that makes for a stop at once
-  uint32_t left;           // threads that lacked the stack at the last look
+  uint64_t no_altstack_ns;  // CPU time of threads without the larger stack
+  uint64_t since_stop_ns;   // the part of it since the last attempt to stop the runtime
+  uint64_t price_ns;        // how much of that makes for a stop at once
+  uint32_t left;            // threads that lacked the stack at the last look
   uint32_t refused;
   uint32_t asleep;  // in foreign code, or code that cannot be walked, at the last stop
   struct cs_pinned_list running;  // those of them that have run since the look before
 } state;
 
 static void stop(uint64_t now) {
-  struct cs_equipment equipment;
-  HRESULT hr = cs_equip_threads(cs_agent.info, &equipment);
-  if (hr == S_OK && !equipment.stopped) return;
+  struct cs_altstacks_result result;
+  HRESULT hr = cs_install_altstacks(cs_agent.info, &result);
+  if (hr == S_OK && !result.stopped) return;
   if (hr == S_OK) {
     state.stops++;
-    uint64_t took = equipment.stopping_ns + equipment.stopped_ns;
+    uint64_t took = result.stopping_ns + result.stopped_ns;
     state.stopped_ns += took;
-    state.given += equipment.given;
-    state.asleep = equipment.asleep;
+    state.given += result.given;
+    state.asleep = result.asleep;
     // A stop that has helped no thread makes the next one dearer.
-    state.price_ns = equipment.given > 0 ? took * WORTH : (state.price_ns + took * WORTH) * 2;
+    state.price_ns = result.given > 0 ? took * WORTH : (state.price_ns + took * WORTH) * 2;
     state.refused = 0;
     state.next_stop_ns = now + state.gap_ns;
-    state.gap_ns = cs_equip_gap_after(state.gap_ns);
+    state.gap_ns = cs_altstacks_gap_after(state.gap_ns);
   } else {
-    state.next_stop_ns = now + CS_EQUIP_FIRST_GAP_NS;
+    state.next_stop_ns = now + CS_ALTSTACKS_FIRST_GAP_NS;
     if (hr == S_FALSE) return;  // those that ran are asleep again
     if (++state.refused == GIVE_UP)
       cs_log_important(
@@ -63,9 +63,9 @@ static void stop(uint64_t now) {
   }
 }
 
-void cs_equip_begin(void) {
+void cs_altstacks_begin(void) {
   cs_pinned_free(&state.running);
-  state = (typeof(state)){.gap_ns = CS_EQUIP_FIRST_GAP_NS};
+  state = (typeof(state)){.gap_ns = CS_ALTSTACKS_FIRST_GAP_NS};
   stop(0);
   if (state.asleep > 0 && cs_libc_is_musl())
     cs_producer_add_note(
@@ -79,17 +79,17 @@ void cs_equip_begin(void) {
 // Counts the time that the thread has run without being sampled, from the first look on.
 static bool count_unsampled(struct cs_agent_thread *t, void *data) {
   (void)data;
-  if (t->tid == 0 || t->clr_thread == 0 || cs_thread_is_equipped(t->thread) ||
+  if (t->tid == 0 || t->clr_thread == 0 || cs_thread_may_be_signalled(t->thread) ||
       cs_thread_room(t->thread) == CS_ROOM_SMALL)
     return true;
   uint64_t spent = cs_cpu_ns_of(t->tid);
   state.left++;
-  if (t->unequipped_ns != 0 && spent > t->unequipped_ns) {
-    state.unequipped_ns += spent - t->unequipped_ns;
-    state.since_stop_ns += spent - t->unequipped_ns;
+  if (t->no_altstack_ns != 0 && spent > t->no_altstack_ns) {
+    state.no_altstack_ns += spent - t->no_altstack_ns;
+    state.since_stop_ns += spent - t->no_altstack_ns;
     (void)cs_pinned_add(&state.running, t);
   }
-  t->unequipped_ns = spent;
+  t->no_altstack_ns = spent;
   return true;
 }
 
@@ -100,7 +100,7 @@ static bool ask_running(void) {
   uint32_t count = 0;
   for (size_t i = 0; i < state.running.count && count < AT_ONCE; i++)
     threads[count++] = state.running.at[i].thread;
-  bool asked = count == 0 || cs_equip_pinned(threads, count);
+  bool asked = count == 0 || cs_install_altstacks_pinned(threads, count);
   for (size_t i = 0; i < state.running.count; i++) cs_thread_unpin(state.running.at[i].thread);
   return asked;
 }
@@ -116,7 +116,7 @@ static void stop_if_worth(uint64_t now) {
   stop(now);
 }
 
-uint64_t cs_equip_check(uint64_t now) {
+uint64_t cs_altstacks_check(uint64_t now) {
   if (state.left == 0) return UINT64_MAX;
   if (now < state.check_ns) return state.check_ns;
   uint64_t began = cs_thread_cpu_ns();
@@ -136,12 +136,12 @@ uint64_t cs_equip_check(uint64_t now) {
   return state.check_ns;
 }
 
-uint64_t cs_equip_stops(void) {
+uint64_t cs_altstacks_stops(void) {
   return state.stops;
 }
 
-bool cs_equip_report(void) {
-  struct cs_wire_stops record = {state.stopped_ns, state.given, state.unequipped_ns};
-  return (state.stops == 0 && state.unequipped_ns == 0) ||
+bool cs_altstacks_report(void) {
+  struct cs_wire_stops record = {state.stopped_ns, state.given, state.no_altstack_ns};
+  return (state.stops == 0 && state.no_altstack_ns == 0) ||
          cs_send(CS_WIRE_STOPS, &record, sizeof record);
 }
