@@ -97,10 +97,11 @@ static uint32_t parent_of(struct cs_logical *view, uint32_t i) {
   return i;
 }
 
-// Unmanaged frame at `i`: does it start a run that is reported?
+// Unmanaged frame at `i`: does it start a run that is reported? The frames through which the dispatch
+// has called a funclet are not, unless that funclet has been unwound meanwhile.
 static bool starts_run(struct cs_logical *view, uint32_t i) {
   bool starts = view->managed_seen && !view->in_run && !view->in_dispatch &&
-                role_below(view, i) == CS_EH_NONE;
+                (view->unwound || role_below(view, i) == CS_EH_NONE);
   view->in_run = true;
   return starts && view->unresolved == NULL;
 }
@@ -121,7 +122,8 @@ static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logic
   view->in_dispatch = record->eh != CS_EH_NONE;
   if (view->in_dispatch) return false;
   view->managed_seen = true;
-  if (is_unwound(view->capture, i)) return false;
+  view->unwound = is_unwound(view->capture, i);
+  if (view->unwound) return false;
   while (may_be_funclet(view, i)) {
     uint32_t parent = parent_of(view, i);
     if (parent == i) break;

@@ -19,6 +19,7 @@ struct cs_logical {
   bool managed_seen;  // a managed frame has been passed: unmanaged ones make runs from now on
   bool in_run;        // the last frame was unmanaged
   bool in_dispatch;   // the last managed frame was exception dispatch
+  bool unwound;       // an exception has unwound the last managed frame
   const struct cs_record *unresolved;  // not NULL: the view ended early, because of this frame
 };
 void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture);

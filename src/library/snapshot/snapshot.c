@@ -201,9 +201,9 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
   HRESULT hr = take_resolved(take, thread, clr_thread, caller, seed, request_flags(to), err);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take->request->capture;
-  // As CoreCLR does for the calling thread (contract: the list of HRESULTs, 8); for another thread
-  // it would return E_NOTIMPL.
-  if (thread == NULL && seed == NULL && capture->in_unwind) {
+  // As CoreCLR does for the calling thread (contract: the list of HRESULTs, 8), also where it drops a
+  // seed; for another thread it would return E_NOTIMPL.
+  if (thread == NULL && !capture->seeded && capture->in_unwind) {
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
