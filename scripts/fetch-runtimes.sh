@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fetch-runtimes.sh OUT: fetches the .NET runtimes that the tests use beside the SDK's own from NuGet, into one
-# DOTNET_ROOT in OUT/runtimes (about 400 MB), each only once.
+# fetch-runtimes.sh OUT [VERSION...]: fetches the .NET runtimes that the tests use beside the SDK's own, or these, from
+# NuGet, into one DOTNET_ROOT in OUT/runtimes (about 130 MB each), each only once.
 # Exit 77: NuGet cannot be reached. Use: scripts/dotnet-with VERSION app.dll.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/nuget.sh"
 versions=(8.0.33 9.0.22 10.0.14)
 package=microsoft.netcore.app.runtime.linux-x64
 
-[ $# -eq 1 ] || { echo "usage: fetch-runtimes.sh OUT" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: fetch-runtimes.sh OUT [VERSION...]" >&2; exit 2; }
+[ $# -eq 1 ] || versions=("${@:2}")
 nuget_folder "$1/runtimes"
 framework=$out/shared/Microsoft.NETCore.App
 missing=()
@@ -32,6 +33,6 @@ install() {
   mv "$to/libhostfxr.so" "$out/host/fxr/$version/"
   touch "$to/.complete"
 }
-cp "$(dirname "$(readlink -f "$(command -v dotnet)")")/dotnet" "$out/dotnet"
+cp -f "$(dirname "$(readlink -f "$(command -v dotnet)")")/dotnet" "$out/dotnet"
 for version in "${missing[@]}"; do install "$version"; done
 echo "fetched: ${missing[*]}"
