@@ -5,7 +5,7 @@
 # `hole`, which is no test: it counts how often the runtime itself ends the program (tests/apps/Guest/Hostile.cs).
 #   GUEST_BESIDE=1         while `clrsnap record` records the same program
 #   GUEST_BELOW=1          the same by two commands: clrsnap record -- clrsnap run-profiler -- the program
-#   GUEST_RUNTIME=VERSION  on that runtime; on .NET 8 and 9 the drop-in leaves walks to the runtime, and says so
+#   GUEST_RUNTIME=VERSION  on that runtime; on .NET 8 the drop-in leaves walks to the runtime, and says so
 #   GUEST_NOTIFIED=1       as a notification profiler, on the runtime's list
 #   GUEST_VERSION=NUMBER   the newest ICorProfilerCallback that the guest knows
 #   GUEST_PLAIN_ONLY=1     without the drop-in
@@ -69,7 +69,7 @@ guest() {
 plainly() { guest "plain.$1" "$1" "$2" "$GUEST_LIBRARY"; }
 through_us() {
   local host=("${host[@]}") allowed='$'
-  case ${GUEST_RUNTIME:-} in 8.* | 9.*) allowed="the profiler runs on with the runtime's own DoStackSnapshot: " ;; esac
+  case ${GUEST_RUNTIME:-} in 8.*) allowed="the profiler runs on with the runtime's own DoStackSnapshot: " ;; esac
   [ -z "${GUEST_BELOW:-}" ] || host=("$BUILD/bin/clrsnap" run-profiler --profiler "$GUEST_LIBRARY" --clsid "$clsid" -- "${host[@]}")
   [ -z "${GUEST_BESIDE:-}" ] || host=("${record[@]}" -o "$WORK/recording" -- "${host[@]}") allowed=
   guest "drop-in.$1" "$1" "$2" "${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}"

@@ -7,13 +7,19 @@ BUILD=$1 MATERIAL=$2 APP=$2/apps/Proofs/Proofs.dll PROFILER=$3
 shift 3
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
-[ -f "$APP" ] || fail "$APP is missing: scripts/build-apps.sh makes it"
 
 preload=
 [ "$PROFILER" = rules ] && preload=$BUILD/lib/liboracle_heldmalloc.so
 [ -n "${ORACLE_HANDLER:-}" ] && preload=$BUILD/lib/liboracle_trap.so
-host=(dotnet)
-[ -z "${ORACLE_RUNTIME:-}" ] || host=("$(dirname "$0")/../../scripts/dotnet-with" "$ORACLE_RUNTIME")
+host=(dotnet) root=$(dirname "$0")/../..
+[ -z "${ORACLE_RUNTIME:-}" ] || host=("$root/scripts/dotnet-with" "$ORACLE_RUNTIME")
+if [[ ${ORACLE_RUNTIME:-} == [89].* ]]; then
+  # It does not describe its Frames, so the oracle reads our description, too.
+  APP=$MATERIAL/apps/ProofsOld/ProofsOld.dll
+  export ORACLE_DESCRIPTION=$root/src/core/contract/net${ORACLE_RUNTIME%%.*}.json
+  [ ! -f "$MATERIAL/apps/ProofsOld.unavailable" ] || { echo "skipped: $(cat "$MATERIAL/apps/ProofsOld.unavailable")"; exit 77; }
+fi
+[ -f "$APP" ] || fail "$APP is missing: scripts/build-apps.sh makes it"
 export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
 export ORACLE_SLOW_LIBRARY=$BUILD/lib/liboracle_slow.so
 timeout -k 10 "${ORACLE_TIMEOUT:-300}" env CORECLR_ENABLE_PROFILING=1 \

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# run.sh BUILD MATERIAL [short|single|long]: the every-instruction oracle over the program tests/apps/Step, under
+# run.sh BUILD MATERIAL [short|single|long|VERSION]: the every-instruction oracle over the program tests/apps/Step, under
 # several configurations of the runtime: code as it is jitted first and as it is optimized, framework code
 # that is ReadyToRun and that is jitted, loops replaced while they run. short (the default): at least 100,000
 # instructions in some seconds; single: as many in a program that is a single file, the runtime in it; long: at least
-# 12,000,000, in half an hour. Exit code 0, 1, or 77: no dotnet, no NuGet, or no permission.
+# 12,000,000, in half an hour; VERSION: as many as short, on that older runtime. Exit code 0, 1, or 77: no dotnet, no NuGet, or no permission.
 BUILD=$1 MATERIAL=$2 MODE=${3:-short} APP=$2/apps/Step/Step.dll
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
@@ -66,7 +66,18 @@ case $MODE in
     run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 "" -q 40000 -j 500 -p 1000 -r 5
     run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 "" -q 20000 -j 500 -p 1000 -r 6
     ;;
-  *) echo "usage: run.sh BUILD MATERIAL [short|single|long]" >&2; exit 2 ;;
+  [0-9]*)
+    need=100000
+    here=$(dirname "$0")
+    [ ! -f "$MATERIAL/apps/StepOld.unavailable" ] || { echo "skipped: $(cat "$MATERIAL/apps/StepOld.unavailable")"; exit 77; }
+    export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
+    program=("$here/../../scripts/dotnet-with" "$MODE" "$MATERIAL/apps/StepOld/StepOld.dll")
+    run "as it runs by default" "" 1 "" -q 4000 -j 500 -p 200 -r "$RANDOM"
+    run "optimized at once" "DOTNET_TieredCompilation=0" 1 "" -q 1000 -j 200 -r "$RANDOM"
+    run "an exception to its end" "" 1 "caught in the same method" -q 16000 -r "$RANDOM"
+    run "return addresses replaced" "DOTNET_TieredCompilation=0" 1 "replaced" -q 40000 -j 100 -p 500 -r "$RANDOM"
+    ;;
+  *) echo "usage: run.sh BUILD MATERIAL [short|single|long|VERSION]" >&2; exit 2 ;;
 esac
 echo "walks compared, over all: $total"
 [ "$total" -ge $need ] || fail "only $total instructions were walked at, not $need"

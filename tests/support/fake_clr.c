@@ -134,10 +134,11 @@ void fake_clr_free(struct fake_clr *clr) {
   munmap(clr->arena, ARENA + CODE + CHUNK);
 }
 
-// Nibble map, version 2: the start's own nibble, then pointers in units the method covers whole.
+// Nibble map: the start's own nibble, and in version 2 pointers in units the method covers whole.
 static void set_nibbles(struct fake_clr *clr, uint64_t start, uint64_t size) {
   uint64_t off = start - clr->map_base, first = off / 32;
   clr->nibbles[first / 8] |= (uint32_t)(off % 32 / 4 + 1) << (28 - first % 8 * 4);
+  if (clr->world.layout.nibbles_only) return;
   for (uint64_t unit = off / 256 + 1; (unit + 1) * 256 <= off + size; unit++)
     clr->nibbles[unit] = (uint32_t)(off & ~15ull) | (uint32_t)(off % 16 / 4 + 9);
 }

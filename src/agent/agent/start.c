@@ -29,6 +29,7 @@
 #include "base/prefix.h"
 #include "base/sealed.h"
 #include "contract/runtime.h"
+#include "contract/supported.h"
 #include "events/events.h"
 #include "events/holders.h"
 #include "events/sessions.h"
@@ -251,6 +252,17 @@ static bool are_events_safe(struct cs_error *err) {
                       "report events may crash there");
 }
 
+// Events and contexts of these runtimes have not been tried.
+static bool are_modes_tried(struct cs_error *err) {
+  const struct cs_layout *l = &cs_library.world.layout;
+  if (cs_builds_of(l->runtime_major) == NULL) return true;
+  if (cs_wants_events())
+    return cs_error_set(err, "on .NET %u only the modes cpu and wall are recorded",
+                        l->runtime_major);
+  if (cs_agent.wire.header->labels == 0) return true;
+  return cs_error_set(err, "on .NET %u no labels are recorded", l->runtime_major);
+}
+
 static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
@@ -345,6 +357,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *opti
   // The library may be serving another profiler, too, and then uses that one's ICorProfilerInfo.
   client = info;
   (void)info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo8, (void **)&cs_agent.info);
+  if (!are_modes_tried(&err)) return refuse(err.text);
   cs_on_thread_end(cs_threads_destroyed);
   cs_threads_start();
   if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_library.opts.max_depth))

@@ -170,7 +170,7 @@ bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *
                         remote->pid, runtime->path);
   }
   remote->unwind_index = runtime->unwind_index;
-  remote->debug_table = find_symbol(remote, runtime, "g_dacTable");
+  remote->debug_table = place->debug_table = find_symbol(remote, runtime, "g_dacTable");
   place->begin = runtime->begin;
   place->end = runtime->end;
   place->version = version_of(runtime->path);

@@ -3,10 +3,11 @@
 // contains the ip. Invariant: a method is only found if the ip lies in one of its own
 // RUNTIME_FUNCTIONs; a gap between methods is not code. Signal-safe: yes.
 //
-// The nibble map, in contract version 2, has one nibble for each 32-byte bucket of code. A u32 has
-// eight of them, the most significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4.
-// A u32 whose lowest nibble is above 8 is a pointer instead: all of its 256 bytes belong to one
-// method, which starts at map base + (u32 & ~15) + (lowest nibble - 9) * 4.
+// The nibble map has one nibble for each 32-byte bucket of code. A u32 has eight of them, the most
+// significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4. In contract version 2, a
+// u32 whose lowest nibble is above 8 is a pointer instead: all of its 256 bytes belong to one
+// method, which starts at map base + (u32 & ~15) + (lowest nibble - 9) * 4. Version 1 (.NET 8 and 9)
+// has no pointers: a method covers all empty u32s after its start.
 #include "codemap/jit.h"
 
 enum {
@@ -37,14 +38,14 @@ CS_ISLAND static uint64_t last_start(uint64_t map_base, uint32_t unit, uint64_t 
 
 // Finds the start of the method that may contain `ip`, or 0. Returns false if the map is
 // unreadable.
-CS_ISLAND static bool method_start(const struct cs_reader *r, uint64_t map, uint64_t map_base,
-                                   uint64_t ip, uint64_t *start) {
+CS_ISLAND static bool method_start(const struct cs_reader *r, bool nibbles_only, uint64_t map,
+                                   uint64_t map_base, uint64_t ip, uint64_t *start) {
   uint64_t offset = ip - map_base;
   uint64_t bucket = offset / BUCKET;
-  uint64_t index = offset / UNIT_BYTES;
+  uint32_t index = (uint32_t)(offset / UNIT_BYTES);  // no heap has 2^40 bytes
   uint32_t unit;
   *start = 0;
-  if (!cs_get_u32(r, map + index * 4, &unit)) return false;
+  if (!cs_get_u32(r, map + 4ull * index, &unit)) return false;
   if (is_pointer(unit)) {
     *start = pointer_start(map_base, unit);
     return true;
@@ -60,12 +61,16 @@ CS_ISLAND static bool method_start(const struct cs_reader *r, uint64_t map, uint
     *start = last_start(map_base, unit, bucket - 1);
     return true;
   }
-  if (index == 0) return true;
-  if (!cs_get_u32(r, map + (index - 1) * 4, &unit)) return false;
+  // The last u32 before that is not empty. Where there are pointers, it is the one just before.
+  do {
+    if (index == 0) return true;
+    index--;
+    if (!cs_get_u32(r, map + 4ull * index, &unit)) return false;
+  } while (unit == 0 && nibbles_only);
   if (is_pointer(unit))
     *start = pointer_start(map_base, unit);
   else if (unit != 0)
-    *start = last_start(map_base, unit, index * BUCKETS_PER_UNIT - 1);
+    *start = last_start(map_base, unit, (index + 1ull) * BUCKETS_PER_UNIT - 1);
   return true;
 }
 
@@ -127,19 +132,20 @@ CS_ISLAND enum cs_stop cs_jit_start(const struct cs_world *world, const struct c
   const struct cs_layout *layout = &world->layout;
   const struct cs_reader *r = &range->reader;
   struct cs_members m;
-  uint64_t begin, end, map_base, map;
+  uint64_t begin, map_base, at;  // at: the heap's end, then its map; a handler's stack is small
   uint32_t members =
       cs_max_u32(cs_max_u32(layout->heap_node.start_address, layout->heap_node.end_address),
                  cs_max_u32(layout->heap_node.map_base, layout->heap_node.header_map));
   *start = 0;
   if (!cs_members_open(&m, r, range->heap, members + 8) ||
       !cs_member_u64(&m, layout->heap_node.start_address, &begin) ||
-      !cs_member_u64(&m, layout->heap_node.end_address, &end) ||
-      !cs_member_u64(&m, layout->heap_node.map_base, &map_base) ||
-      !cs_member_u64(&m, layout->heap_node.header_map, &map))
+      !cs_member_u64(&m, layout->heap_node.end_address, &at) ||
+      !cs_member_u64(&m, layout->heap_node.map_base, &map_base))
     return CS_STOP_UNREADABLE;
-  if (ip < begin || ip >= end || ip < map_base) return CS_STOP_NONE;
-  if (!method_start(r, map, map_base, ip, start)) return CS_STOP_UNREADABLE;
+  if (ip < begin || ip >= at || ip < map_base) return CS_STOP_NONE;
+  if (!cs_member_u64(&m, layout->heap_node.header_map, &at) ||
+      !method_start(r, layout->nibbles_only, at, map_base, ip, start))
+    return CS_STOP_UNREADABLE;
   if (*start < begin) *start = 0;
   return CS_STOP_NONE;
 }

@@ -44,6 +44,7 @@ struct cs_contract_place {
   uint64_t descriptor;  // its address, 0: the runtime has none
   uint64_t begin, end;  // of the runtime's mapping, [begin, end)
   struct cs_runtime_version version;
+  uint64_t debug_table;  // the address of its table for its debugger, 0: it has none
 };
 // The same for a runtime whose place is known, over any source of memory that fails instead of
 // faulting.

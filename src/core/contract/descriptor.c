@@ -17,11 +17,13 @@ struct contract {
   const char *version;
 };
 // The algorithms that this code implements. In another version the same fields may have another
-// meaning.
+// meaning. Of ExecutionManager it knows two: in version 1, that of .NET 8 and 9, the map of a code
+// heap has no pointers.
 static const struct contract contracts[] = {
     {"ExecutionManager", "2"}, {"StackWalk", "1"}, {"Thread", "1"},
     {"Exception", "1"},        {"Loader", "1"},
 };
+static const struct contract code_map_without_pointers = {"ExecutionManager", "1"};
 
 struct field {
   const char *type, *name;  // "!" is the type's size
@@ -91,8 +93,6 @@ static const struct field fields[] = {
     F("InlinedCallFrame", "CallSiteSP", inlined_call_frame.call_site_sp),
     F("InlinedCallFrame", "CallerReturnAddress", inlined_call_frame.caller_return_address),
     F("InlinedCallFrame", "CalleeSavedFP", inlined_call_frame.callee_saved_fp),
-    F("SoftwareExceptionFrame", "TargetContext", software_exception_frame.target_context),
-    F("SoftwareExceptionFrame", "ReturnAddress", software_exception_frame.return_address),
     F("FaultingExceptionFrame", "TargetContext", faulting_exception_frame.target_context),
     F("ResumableFrame", "TargetContextPtr", resumable_frame.target_context_ptr),
     F("HijackFrame", "ReturnAddress", hijack_frame.return_address),
@@ -105,6 +105,11 @@ static const struct field fields[] = {
     F("CalleeSavedRegisters", "!", callee_saved.size),
     CS_MACHINE_FIELDS,
     F("ExceptionInfo", "PreviousNestedInfo", exception_info.previous_nested),
+};
+// Required where the runtime has such Frames, which .NET 8 and 9 have not.
+static const struct field software_exception_fields[] = {
+    F("SoftwareExceptionFrame", "TargetContext", software_exception_frame.target_context),
+    F("SoftwareExceptionFrame", "ReturnAddress", software_exception_frame.return_address),
 };
 // Without them names, states or lines are missing. A field that a later runtime has renamed is here
 // by both names.
@@ -153,30 +158,32 @@ static const struct field optional_fields[] = {
 };
 #undef F
 
+enum form { VALUE, ADDRESS, EITHER };
 struct global {
   const char *name;
   size_t at; // the uint64_t in struct cs_layout
-  bool indexed;
+  enum form form;
 };
-#define G(name, member, indexed) {name, offsetof(struct cs_layout, member), indexed}
-#define ID(name, member) G(name "FrameIdentifier", frame_ids.member, false)
+#define G(name, member, form) {name, offsetof(struct cs_layout, member), form}
+// A Frame of .NET 8 and 9 is identified by its table of virtual functions, an address.
+#define ID(name, member) G(name "FrameIdentifier", frame_ids.member, EITHER)
 static const struct global globals[] = {
-    G("ExecutionManagerCodeRangeMapAddress", code_range_map, true),
-    G("ThreadStore", thread_store, true),
-    G("HashMapSlotsPerBucket", hash_slots, false),
-    G("HashMapValueMask", hash_value_mask, false),
-    G("MethodDescAlignment", method_desc_alignment, false),
-    G("MethodDescTokenRemainderBitCount", token_remainder_bits, false),
-    G("StubCodeBlockLast", stub_code_block_last, false),
+    G("ExecutionManagerCodeRangeMapAddress", code_range_map, ADDRESS),
+    G("ThreadStore", thread_store, ADDRESS),
+    G("HashMapSlotsPerBucket", hash_slots, VALUE),
+    G("HashMapValueMask", hash_value_mask, VALUE),
+    G("MethodDescAlignment", method_desc_alignment, VALUE),
+    G("MethodDescTokenRemainderBitCount", token_remainder_bits, VALUE),
+    G("StubCodeBlockLast", stub_code_block_last, VALUE),
     ID("InlinedCall", inlined_call),
     ID("Resumable", resumable),
     ID("RedirectedThread", redirected_thread),
     ID("FaultingException", faulting_exception),
-    ID("SoftwareException", software_exception),
     ID("Hijack", hijack),
 };
 // Kinds of Frames come and go. At a Frame of a kind that is not known a walk ends.
 static const struct global optional_frames[] = {
+    ID("SoftwareException", software_exception),
     ID("FuncEval", func_eval),
     ID("PInvokeCalli", pinvoke_calli),
     ID("PrestubMethod", prestub_method),
@@ -192,16 +199,16 @@ static const struct global optional_frames[] = {
 };
 #undef ID
 static const struct global optional_globals[] = {
-    G("EEJitManagerAddress", jit_manager, true), // .NET 11
-    G("GCThread", suspension_thread, true),
-    G("FinalizerThread", landmarks.finalizer_thread, true),
-    G("AppDomain", landmarks.app_domain, true),
-    G("SystemDomain", landmarks.system_domain, true),
-    G("ThinlockThreadIdDispenser", landmarks.thread_ids, true),
-    G("ObjectMethodTable", landmarks.object_class, true),
-    G("SyncTableEntries", sync_table, true),
-    G("ExceptionMethodTable", exception_class, true),
-    G("FreeObjectMethodTable", free_object_class, true),
+    G("EEJitManagerAddress", jit_manager, ADDRESS), // .NET 11
+    G("GCThread", suspension_thread, ADDRESS),
+    G("FinalizerThread", landmarks.finalizer_thread, ADDRESS),
+    G("AppDomain", landmarks.app_domain, ADDRESS),
+    G("SystemDomain", landmarks.system_domain, ADDRESS),
+    G("ThinlockThreadIdDispenser", landmarks.thread_ids, ADDRESS),
+    G("ObjectMethodTable", landmarks.object_class, ADDRESS),
+    G("SyncTableEntries", sync_table, ADDRESS),
+    G("ExceptionMethodTable", exception_class, ADDRESS),
+    G("FreeObjectMethodTable", free_object_class, ADDRESS),
 };
 #undef G
 // clang-format on
@@ -228,7 +235,12 @@ bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_e
 }
 
 // A version is a number (.NET 10) or a string (.NET 11): "c2" of CoreCLR, "n1" of Native AOT.
-static bool check_contracts(const struct cs_json *json, struct cs_error *err) {
+static bool is_version(const struct contract *want, const char *version) {
+  return strcmp(version + (version[0] == 'c'), want->version) == 0;
+}
+
+static bool check_contracts(const struct cs_json *json, struct cs_layout *out,
+                            struct cs_error *err) {
   int root = cs_json_member(json, 0, "contracts");
   for (size_t i = 0; i < CS_COUNT(contracts); i++) {
     const struct contract *want = &contracts[i];
@@ -243,7 +255,8 @@ static bool check_contracts(const struct cs_json *json, struct cs_error *err) {
                           "which is not supported",
                           want->name, version);
     }
-    if (strcmp(version + (version[0] == 'c'), want->version) != 0) {
+    if (want == &contracts[0]) out->nibbles_only = is_version(&code_map_without_pointers, version);
+    if (!is_version(want, version) && !(want == &contracts[0] && out->nibbles_only)) {
       return cs_error_set(err,
                           "the runtime's data contract %s has version %s, and this clrsnap knows "
                           "version %s; a newer clrsnap may know it",
@@ -278,14 +291,15 @@ static bool read_global(const struct cs_json *json, int root, const struct globa
                         struct cs_error *err) {
   int value = cs_json_member(json, root, global->name);
   if (cs_json_is_array(json, value)) value = cs_json_element(json, value, 0);
-  if (cs_json_is_array(json, value) != global->indexed) value = -1;
-  if (global->indexed) value = cs_json_element(json, value, 0);
+  bool indexed = cs_json_is_array(json, value);
+  if (global->form != EITHER && indexed != (global->form == ADDRESS)) value = -1;
+  if (indexed) value = cs_json_element(json, value, 0);
   uint64_t number;
   if (!cs_json_u64(json, value, &number)) {
     return cs_error_set(err, "the runtime's data contract descriptor lacks the global %s",
                         global->name);
   }
-  if (global->indexed) {
+  if (indexed) {
     if (number >= count || pointers[number] == 0) {
       return cs_error_set(err, "the runtime's data contract descriptor has no pointer %llu for %s",
                           (unsigned long long)number, global->name);
@@ -297,15 +311,16 @@ static bool read_global(const struct cs_json *json, int root, const struct globa
 }
 
 // The runtime's CONTEXT is the last member of a SoftwareExceptionFrame, so the frame's size gives
-// its size: 3,232 on .NET 10 (3,520 - 288). No field has it by name.
+// its size: 3,232 on .NET 10 (3,520 - 288). No field has it by name, except in a description of
+// ours of a runtime without such Frames.
 static bool read_context_size(const struct cs_json *json, int types, struct cs_layout *out,
                               struct cs_error *err) {
-  int type = cs_json_member(json, types, "SoftwareExceptionFrame");
-  uint64_t size, at = out->software_exception_frame.target_context;
+  bool is_frame = out->frame_ids.software_exception != CS_NO_FRAME;
+  const char *name = is_frame ? "SoftwareExceptionFrame" : "Context";
+  int type = cs_json_member(json, types, name);
+  uint64_t size, at = is_frame ? out->software_exception_frame.target_context : 0;
   if (!cs_json_u64(json, cs_json_member(json, type, "!"), &size)) {
-    return cs_error_set(err,
-                        "the runtime's data contract descriptor lacks "
-                        "SoftwareExceptionFrame's size");
+    return cs_error_set(err, "the runtime's data contract descriptor lacks %s's size", name);
   }
   if (size < at + CS_CONTEXT_MIN || size - at > 16384 || (size - at) % 16 != 0) {
     return cs_error_set(err,
@@ -323,7 +338,7 @@ static void read_optional(const struct cs_json *json, int types, int root, const
   for (size_t i = 0; i < CS_COUNT(optional_fields); i++)
     (void)read_field(json, types, &optional_fields[i], out, NULL);
   for (size_t i = 0; i < CS_COUNT(optional_frames); i++) {
-    if (!read_global(json, root, &optional_frames[i], NULL, 0, out, NULL))
+    if (!read_global(json, root, &optional_frames[i], pointers, count, out, NULL))
       *(uint64_t *)((char *)out + optional_frames[i].at) = CS_NO_FRAME;
   }
   for (size_t i = 0; i < CS_COUNT(optional_globals); i++) {
@@ -334,7 +349,7 @@ static void read_optional(const struct cs_json *json, int types, int root, const
 
 static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint32_t count,
                      struct cs_layout *out, struct cs_error *err) {
-  if (!check_contracts(json, err)) return false;
+  if (!check_contracts(json, out, err)) return false;
   int types = cs_json_member(json, 0, "types");
   for (size_t i = 0; i < CS_COUNT(fields); i++) {
     if (!read_field(json, types, &fields[i], out, err)) return false;
@@ -344,6 +359,10 @@ static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint3
     if (!read_global(json, root, &globals[i], pointers, count, out, err)) return false;
   }
   read_optional(json, types, root, pointers, count, out);
+  bool has_software = out->frame_ids.software_exception != CS_NO_FRAME;
+  for (size_t i = 0; has_software && i < CS_COUNT(software_exception_fields); i++) {
+    if (!read_field(json, types, &software_exception_fields[i], out, err)) return false;
+  }
   return read_context_size(json, types, out, err) && cs_descriptor_check_limits(out, err);
 }
 
@@ -356,4 +375,56 @@ bool cs_descriptor_parse(const char *text, size_t len, const uint64_t *pointers,
   bool ok = read_all(&json, pointers, count, out, err);
   cs_json_free(&json);
   return ok;
+}
+
+// ---- Two sources ----
+
+static bool differs(const char *type, const char *name, uint64_t theirs, uint64_t ours,
+                    struct cs_error *err) {
+  return cs_error_set(
+      err,
+      "the runtime's data contract descriptor has %s%s%s at 0x%llx, where clrsnap's "
+      "description of this version has 0x%llx",
+      type, type[0] != '\0' ? "." : "", name, (unsigned long long)theirs, (unsigned long long)ours);
+}
+
+static bool compare_fields(const struct cs_json *json, const struct field *rows, size_t count,
+                           const struct cs_layout *layout, struct cs_error *err) {
+  int types = cs_json_member(json, 0, "types");
+  for (size_t i = 0; i < count; i++) {
+    struct cs_layout theirs;
+    uint32_t ours = *(const uint32_t *)((const char *)layout + rows[i].at);
+    if (ours == CS_NO_FIELD || !read_field(json, types, &rows[i], &theirs, NULL)) continue;
+    uint32_t value = *(uint32_t *)((char *)&theirs + rows[i].at);
+    if (value != ours) return differs(rows[i].type, rows[i].name, value, ours, err);
+  }
+  return true;
+}
+
+static bool compare_globals(const struct cs_json *json, const struct global *rows,
+                            size_t rows_count, const uint64_t *pointers, uint32_t count,
+                            const struct cs_layout *layout, struct cs_error *err) {
+  int root = cs_json_member(json, 0, "globals");
+  for (size_t i = 0; i < rows_count; i++) {
+    struct cs_layout theirs;
+    uint64_t ours = *(const uint64_t *)((const char *)layout + rows[i].at);
+    if (ours == 0 || !read_global(json, root, &rows[i], pointers, count, &theirs, NULL)) continue;
+    uint64_t value = *(uint64_t *)((char *)&theirs + rows[i].at);
+    if (value != ours) return differs("", rows[i].name, value, ours, err);
+  }
+  return true;
+}
+
+bool cs_descriptor_compare(const char *text, size_t len, const uint64_t *pointers, uint32_t count,
+                           struct cs_layout *layout, struct cs_error *err) {
+  struct cs_json json;
+  if (!cs_json_parse(&json, text, len))
+    return cs_error_set(err, "the runtime's data contract descriptor is not JSON");
+  bool same = compare_fields(&json, fields, CS_COUNT(fields), layout, err) &&
+              compare_fields(&json, optional_fields, CS_COUNT(optional_fields), layout, err) &&
+              compare_globals(&json, globals, CS_COUNT(globals), pointers, count, layout, err) &&
+              compare_globals(&json, optional_globals, CS_COUNT(optional_globals), pointers, count,
+                              layout, err);
+  cs_json_free(&json);
+  return same;
 }

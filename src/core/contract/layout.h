@@ -33,6 +33,7 @@ struct cs_layout {
   uint64_t method_desc_alignment, token_remainder_bits;
   uint64_t sync_table;   // address of the variable that points to the sync table; 0: unknown
   uint64_t jit_manager;  // address of the variable that points to jitted code's manager; 0: unknown
+  bool nibbles_only;     // the map of a code heap is version 1 (codemap/jit.c)
   uint64_t stub_code_block_last;  // a code header word up to this value is a kind of stub
 
   struct {

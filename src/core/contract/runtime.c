@@ -13,8 +13,6 @@
 
 #include "base/path.h"
 
-static const char descriptor_symbol[] = "DotNetRuntimeContractDescriptor";
-
 struct search {
   struct cs_runtime *out;
   bool want_executable;
@@ -70,12 +68,20 @@ bool cs_runtime_find(struct cs_runtime *out) {
   return search.found && is_single_file_host(out);
 }
 
-uint64_t cs_runtime_descriptor(const struct cs_runtime *runtime) {
+static uint64_t find_symbol(const struct cs_runtime *runtime, const char *name) {
   void *handle = dlopen(runtime->single_file ? NULL : runtime->path, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == NULL) return 0;
-  uint64_t addr = (uint64_t)(uintptr_t)dlsym(handle, descriptor_symbol);
+  uint64_t addr = (uint64_t)(uintptr_t)dlsym(handle, name);
   (void)dlclose(handle);
   return addr >= runtime->begin && addr < runtime->end ? addr : 0;
+}
+
+uint64_t cs_runtime_descriptor(const struct cs_runtime *runtime) {
+  return find_symbol(runtime, "DotNetRuntimeContractDescriptor");
+}
+
+uint64_t cs_runtime_debug_table(const struct cs_runtime *runtime) {
+  return find_symbol(runtime, "g_dacTable");
 }
 
 bool cs_runtime_path_version(const char *path, uint16_t version[3]) {

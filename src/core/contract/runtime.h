@@ -16,6 +16,8 @@ struct cs_runtime {
 bool cs_runtime_find(struct cs_runtime *out);
 // Returns the descriptor's address, or 0 if the runtime has none (.NET 8 and earlier).
 uint64_t cs_runtime_descriptor(const struct cs_runtime *runtime);
+// The same of its table for its debugger, g_dacTable.
+uint64_t cs_runtime_debug_table(const struct cs_runtime *runtime);
 // Parses the version in .../Microsoft.NETCore.App/10.0.12/libcoreclr.so. Returns false if the path
 // has none.
 bool cs_runtime_path_version(const char *path, uint16_t version[3]);

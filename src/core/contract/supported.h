@@ -19,7 +19,7 @@ enum {
   //   what a thread waits for                                 objects/objects.c
   CS_SUPPORTED_RUNTIME = 10,
   // The major version whose descriptor is known from the runtime's sources only: no test has run on
-  // it. Other versions are refused.
+  // it.
   CS_PREPARED_RUNTIME = 11,
   // The first major version that reads DOTNET_PROFILER and the like (process/profiler_env.h).
   CS_DOTNET_NAMES_RUNTIME = 11,
@@ -27,8 +27,23 @@ enum {
   CS_SUPPORTED_R2R = 16,  // the first one that packs its debug info this way
 };
 
+// Builds that do not describe their code map, and are read by our own description of their major
+// version (contract/net9.json). Both ends of a range were measured (docs/new-runtime.md).
+struct cs_builds {
+  unsigned major, first, last;  // MAJOR.0.first to MAJOR.0.last
+};
+static inline const struct cs_builds *cs_builds_of(unsigned long major) {
+  static const struct cs_builds net9 = {9, 18, 22};
+  return major == net9.major ? &net9 : NULL;
+}
+static inline bool cs_build_is_described(unsigned long major, unsigned minor, unsigned build) {
+  const struct cs_builds *b = cs_builds_of(major);
+  return b != NULL && minor == 0 && build >= b->first && build <= b->last;
+}
+
 static inline bool cs_runtime_is_accepted(unsigned long major) {
-  return major == CS_SUPPORTED_RUNTIME || major == CS_PREPARED_RUNTIME;
+  return major == CS_SUPPORTED_RUNTIME || major == CS_PREPARED_RUNTIME ||
+         cs_builds_of(major) != NULL;
 }
 
 #endif

@@ -84,7 +84,7 @@ old_listed() {
 until_true 60 old_listed || { cat "$WORK/err"; fail "the program does not start"; }
 sleep 0.5
 listed runtime 8.0.33
-refused "a runtime that is not supported" "this program runs on .NET 8.0.33, which is not supported yet (.NET 10 is)"
+refused "a runtime that is not supported" "this program runs on .NET 8.0.33, which is not supported yet (.NET 9 and 10 are)"
 exec 3>&-
 rc=0
 wait $CHILD || rc=$?

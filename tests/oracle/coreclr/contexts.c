@@ -21,6 +21,7 @@ static const char *const register_name[STACK_REGS] = MACHINE_REGISTER_NAMES;
 
 // ---- The runtime's chain of Frames ----
 static struct { uint64_t thread_frame, tracker, next, call_sp, return_address; } offset;
+static uint64_t inlined_call;  // what an InlinedCallFrame has in its first word
 
 // The offset of "Type.Field" in the descriptor's JSON text.
 static uint64_t find_offset(const char *json, const char *type, const char *field) {
@@ -37,26 +38,45 @@ static uint64_t find_offset(const char *json, const char *type, const char *fiel
   return strtoull(*at == '[' ? at + 1 : at, NULL, 10);
 }
 
-void contexts_start(void) {
-  enum {
-    JSON_SIZE = 12,
-    JSON = 16
-  };  // offsets in the descriptor, on both sides of its magic and flags
-  Dl_info info;
+// The runtime's own descriptor; or the text of ORACLE_DESCRIPTION, for a runtime whose Frames are
+// identified by addresses in g_dacTable.
+static char *read_descriptor(void *runtime) {
+  enum { JSON_SIZE = 12, JSON = 16, MOST = 1 << 16 };  // offsets, on both sides of magic and flags
+  const char *file = getenv("ORACLE_DESCRIPTION"), *text;
+  const uint8_t *descriptor = dlsym(runtime, "DotNetRuntimeContractDescriptor");
   uint32_t size;
-  const char *text;
-  const uint8_t *descriptor = NULL;
-  if (dladdr((void *)oracle_info->lpVtbl->DoStackSnapshot, &info) != 0) {
-    void *runtime = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (runtime == NULL) runtime = dlopen(NULL, RTLD_LAZY);  // it is the program
-    if (runtime != NULL) descriptor = dlsym(runtime, "DotNetRuntimeContractDescriptor");
+  if (file == NULL) {
+    if (descriptor == NULL) return NULL;
+    memcpy(&size, descriptor + JSON_SIZE, sizeof(size));
+    memcpy(&text, descriptor + JSON, sizeof(text));
+    return strndup(text, size);
   }
-  ORACLE_CHECK(descriptor != NULL, "libcoreclr has no data contract descriptor");
-  if (descriptor == NULL) return;
-  memcpy(&size, descriptor + JSON_SIZE, sizeof(size));
-  memcpy(&text, descriptor + JSON, sizeof(text));
-  char *json = strndup(text, size);
-  if (json == NULL) abort();
+  FILE *in = fopen(file, "r");
+  char *json = calloc(1, MOST);
+  if (in == NULL || json == NULL || fread(json, 1, MOST - 1, in) == 0) return NULL;
+  fclose(in);
+  return json;
+}
+
+static uint64_t find_inlined_call(void *runtime, const char *json) {
+  enum { INLINED_CALL = 1 };
+  static const char key[] = "\"InlinedCallFrameIdentifier\":[[";
+  const char *at = strstr(json, key);
+  const uint64_t *table = dlsym(runtime, "g_dacTable");
+  if (at == NULL) return INLINED_CALL;
+  return table != NULL ? table[strtoull(at + sizeof(key) - 1, NULL, 10)] : 0;
+}
+
+void contexts_start(void) {
+  Dl_info info;
+  void *runtime = NULL;
+  if (dladdr((void *)oracle_info->lpVtbl->DoStackSnapshot, &info) != 0)
+    runtime = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (runtime == NULL) runtime = dlopen(NULL, RTLD_LAZY);  // it is the program
+  char *json = runtime != NULL ? read_descriptor(runtime) : NULL;
+  ORACLE_CHECK(json != NULL, "libcoreclr has no data contract descriptor");
+  if (json == NULL) return;
+  inlined_call = find_inlined_call(runtime, json);
   offset.thread_frame = find_offset(json, "Thread", "Frame");
   offset.tracker = find_offset(json, "Thread", "ExceptionTracker");
   offset.next = find_offset(json, "Frame", "Next");
@@ -72,13 +92,12 @@ static uint64_t word_at(uint64_t address) {
 }
 
 bool contexts_is_inlined_call(uint64_t sp, uint64_t ip) {
-  enum { INLINED_CALL = 1 };
   ThreadID thread = 0;
   if (FAILED(oracle_info->lpVtbl->GetCurrentThreadID(oracle_info, &thread)) || thread == 0)
     return false;
   for (uint64_t at = word_at(thread + offset.thread_frame); at != 0 && at != ~0ull;
        at = word_at(at + offset.next)) {
-    if (word_at(at) == INLINED_CALL && word_at(at + offset.call_sp) == sp)
+    if (word_at(at) == inlined_call && word_at(at + offset.call_sp) == sp)
       return word_at(at + offset.return_address) == ip;
   }
   return false;

@@ -112,6 +112,8 @@ static HRESULT query(ICorProfilerCallback11 *self, REFIID iid, void **out) {
 static HRESULT initialize(ICorProfilerCallback11 *self, IUnknown *unknown) {
   void *info = NULL;
   HRESULT hr = unknown->lpVtbl->QueryInterface(unknown, &IID_ICorProfilerInfo15, &info);
+  if (FAILED(hr))  // .NET 8; nothing here uses what ICorProfilerInfo15 adds
+    hr = unknown->lpVtbl->QueryInterface(unknown, &IID_ICorProfilerInfo14, &info);
   if (FAILED(hr)) return hr;
   oracle_info = info;
   DWORD high = 0;

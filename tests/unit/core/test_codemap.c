@@ -68,6 +68,18 @@ static void finds_methods_of_any_size_and_offset(void **state) {
   }
 }
 
+// The map of .NET 8 and 9 has no pointers, so a method's start may be far back.
+static void finds_methods_in_a_map_of_nibbles(void **state) {
+  struct fake_clr *clr = *state;
+  clr->world.layout.nibbles_only = true;
+  finds_methods_of_any_size_and_offset(state);
+  struct fake_function f = function(sizeof nops);
+  uint64_t start = fake_clr_add_method(clr, &f, 1, 0x55, 4);
+  check_none(&clr->world, (uint64_t)(uintptr_t)clr->code);
+  clr->world.layout.nibbles_only = false;  // read as another version it is not found
+  check_none(&clr->world, start + f.size - 1);
+}
+
 static void tells_funclets_apart(void **state) {
   struct fake_clr *clr = *state;
   struct fake_function f[5];
@@ -224,6 +236,7 @@ static void interpreted_code_is_left_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(finds_methods_of_any_size_and_offset, setup, teardown),
+      cmocka_unit_test_setup_teardown(finds_methods_in_a_map_of_nibbles, setup, teardown),
       cmocka_unit_test_setup_teardown(tells_funclets_apart, setup, teardown),
       cmocka_unit_test_setup_teardown(knows_stub_blocks, setup, teardown),
       cmocka_unit_test_setup_teardown(finds_ready_to_run_functions, setup, teardown),

@@ -166,7 +166,7 @@ static bool read_as(uint16_t major, const char *text, struct cs_layout *out, str
       CS_DESCRIPTOR_MAGIC,        1, (uint32_t)strlen(text),   address(text),
       CS_COUNT(runtime.pointers), 0, address(runtime.pointers)};
   const struct cs_contract_place place = {
-      address(&head), address(&runtime), address(&runtime + 1), {major, 0, 0}};
+      address(&head), address(&runtime), address(&runtime + 1), {major, 0, 0}, 0};
   return cs_contract_read_at(out, &mem, &place, err);
 }
 
@@ -286,7 +286,7 @@ static void a_manager_outside_of_the_runtime_is_refused(void **state) {
   struct cs_descriptor_head head = {CS_DESCRIPTOR_MAGIC, 1, sizeof eleven - 1, address(eleven),
                                     CS_COUNT(pointers),  0, address(pointers)};
   const struct cs_contract_place place = {
-      address(&head), address(&runtime), address(&runtime + 1), {11, 0, 0}};
+      address(&head), address(&runtime), address(&runtime + 1), {11, 0, 0}, 0};
   assert_false(cs_contract_read_at(&l, &mem, &place, &err));
   assert_non_null(strstr(err.text, "EEJitManagerAddress outside of the runtime"));
 }

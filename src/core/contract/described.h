@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Descriptions of ours of runtimes that do not describe their code map, in the form of a data
+// contract descriptor. Private to the room. Not for handlers.
+#ifndef CS_CONTRACT_DESCRIBED_H
+#define CS_CONTRACT_DESCRIBED_H
+
+#include "contract/contract.h"
+
+// The table that the runtime exports for its debugger (g_dacTable) is the description's table of
+// pointers: addresses of variables, then of the classes' tables of virtual functions.
+enum { CS_DEBUG_TABLE_ENTRIES = 160 };
+
+struct cs_description {
+  const char *json;
+  size_t bytes;
+};
+// Returns NULL if this major version describes itself, or is not known.
+const struct cs_description *cs_described(unsigned major);
+
+#endif

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# described.sh BUILD SOURCE MATERIAL VERSION: a runtime that is read by a description of ours: a recording from the
+# start and by attach, stacks from outside, and what is refused there. Skipped where NuGet cannot be reached.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 VERSION=$4
+. "$SOURCE/tests/live/lib.sh"
+get_runtimes
+build_app Old
+clrsnap=$BUILD/bin/clrsnap
+export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
+target=("$SOURCE/scripts/dotnet-with" "$VERSION" "$APP")
+cd "$WORK" || exit 1
+
+# The output and the exit code are the program's own.
+record() {
+  timeout 120 "$clrsnap" record "$@" -- "${target[@]}" > out 2> err
+  [ $? = 7 ] || { cat err; fail "record $*: the exit code is not the program's"; }
+  grep -qx 'sum 20295' out || { cat out; fail "record $*: the program's output has changed"; }
+}
+record -F 999 -o cpu.txt
+grep -q "samples in .*(cpu, 999 Hz, .NET $VERSION)" err || { cat err; fail "nothing was recorded"; }
+grep -q '^clrsnap: complete walks 100.00 %' err || { cat err; fail "walks were cut"; }
+record --mode wall -F 499 -o wall.txt
+grep -q 'Program\.' wall.txt || { cat wall.txt; fail "no method of the program in wall mode"; }
+pass "$VERSION: recorded from the start"
+
+record --mode alloc -o no.txt
+grep -q "on .NET ${VERSION%%.*} only the modes cpu and wall are recorded" err || { cat err; fail "mode alloc is not refused"; }
+record --labels -o no.txt
+grep -q "on .NET ${VERSION%%.*} no labels are recorded" err || { cat err; fail "labels are not refused"; }
+pass "$VERSION: what was not tried is refused"
+
+mkfifo go
+"${target[@]}" wait < go > out 2> err &
+pid=$!
+exec 3> go
+for _ in $(seq 100); do
+  "$clrsnap" stack $pid > stacks 2> stack.err && grep -q 'System.Console.ReadLine' stacks && break
+  sleep 0.1
+done
+grep -q "^\.NET $VERSION," stacks || { cat stacks stack.err; fail "no stacks"; }
+grep -A1 'System.Console.ReadLine' stacks | grep -q 'Program.Main' || { cat stacks; fail "another stack"; }
+timeout 60 "$clrsnap" record --mode wall -d 1 -o attach.txt $pid 2> attach.err || { cat attach.err; fail "the attach"; }
+grep -q 'Program.Main' attach.txt || { cat attach.txt attach.err; fail "no samples after the attach"; }
+echo >&3
+exec 3>&-
+wait $pid
+[ $? = 7 ] || fail "the program was harmed by the attach"
+pass "$VERSION: stacks from outside, and an attach"
