@@ -68,13 +68,10 @@ X
 
 run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
 grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time; a sample is due every 2 ms of it' err || fail "empty"
-run 1 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 0
-run 0 "$CLRSNAP" record --mode exception -o none.html -- "$FAKE" empty 0
 run 5 "$CLRSNAP" record -o missed.html -- "$FAKE" missed 5
 grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no look came while a thread ran' err ||
   fail "missed: $(cat err)"
 # Without a look nothing is known of suspended operations.
-run 1 "$CLRSNAP" record -d 1ms -o short.html -- "$FAKE" empty 0
 run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
 grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"
 grep -q '</html>' empty.html || fail "empty: no valid page"

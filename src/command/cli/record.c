@@ -43,9 +43,12 @@ static void explain_labels(const struct cs_record_run *r) {
         "startup hooks (System.StartupHookProvider.IsSupported)?");
 }
 
-// Samples in time are due whatever the program does; of events there may have been none.
-static bool nothing_was_sampled(const struct cs_recording *rec) {
-  return rec->taken == 0 && rec->meta.event == 0 && (rec->meta.modes & ~CS_WIRE_TIMED_MODES) == 0;
+// Samples in time are due whatever the program does; of events there may have been none. A program
+// of our own that was too short for a sample keeps its exit code.
+static bool nothing_was_sampled(const struct cs_session *s) {
+  const struct cs_recording *rec = &s->recording;
+  return s->attached != 0 && rec->taken == 0 && rec->meta.event == 0 &&
+         (rec->meta.modes & ~CS_WIRE_TIMED_MODES) == 0;
 }
 
 // Returns false if something could not be written, which has been reported.
@@ -61,8 +64,7 @@ static bool write_result(struct cs_record_run *r) {
   if (r->options->agent.ask.labels) explain_labels(r);
   if (file != NULL && written) cs_say("wrote %s", file);
   if (file != NULL && !written) cs_say("%s", err.text);
-  r->missing = (file != NULL && !written) || r->options->view.unwritten ||
-               nothing_was_sampled(&s->recording);
+  r->missing = (file != NULL && !written) || r->options->view.unwritten || nothing_was_sampled(s);
   return all && !r->missing;
 }
 

@@ -28,7 +28,16 @@ finish() {
 record() {
   local rc=0
   timeout 300 "$clrsnap" record --top 20 -o "$WORK/stacks.folded" "$@" > "$WORK/said" 2>&1 || rc=$?
-  [ $rc = 0 ] || bad "record $*: exit code $rc"
+  # Nothing was sampled: a failure, which says so.
+  [ $rc = "$(grep -c '^clrsnap: nothing was sampled: ' "$WORK/said")" ] || bad "record $*: exit code $rc"
+}
+# In so short a time there is mostly no sample.
+recorded_nothing() {
+  for _ in {1..20}; do
+    record -d 1ms -F 1 "$PID"
+    ! grep -q '^clrsnap: nothing was sampled: ' "$WORK/said" || return 0
+  done
+  bad "there is a sample in each of 20 recordings"
 }
 # unseen FILE: the first of the methods that burn which the file does not have; fails if it has all of them.
 unseen() {
@@ -77,6 +86,7 @@ for name in 'Hot worker' Generisch-Ü Sleeper 'Ein Schläfer, der länger heißt
 done
 clean "the second recording"
 [ "$(descriptors)" -le "$before" ] || bad "descriptors are left: $before, then $(descriptors)"
+recorded_nothing
 
 # Two recordings at a time.
 timeout 300 "$clrsnap" record -o "$WORK/one.folded" "$PID" > "$WORK/one" 2>&1 &
