@@ -24,10 +24,10 @@ static partial class Known
 
     internal static void Run(string[] args)
     {
-        string only = args.Length > 0 && args[0][0] != '-' ? args[0] : null; // NAME: this scene; -NAME: all but this
+        string only = args.Length > 0 ? args[0] : null;
         foreach ((string name, string frames, Action action) in Scenes())
         {
-            if ((only != null && only != name) || (args.Length > 0 && args[0] == "-" + name)) continue;
+            if (only != null && only != name) continue;
             Prepare(name, frames);
             // A scene on one of the runtime's own threads ends by itself; the others get a thread.
             bool own = name is "pool" or "finalizer";
