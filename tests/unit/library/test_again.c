@@ -17,7 +17,7 @@
 #include "threads/ask.h"
 #include "threads/registry.h"
 
-enum { MOST = 2048, DEEPEST = 300, WALKS = 20000 };
+enum { MOST = 2048, DEEPEST = 300, WALKS = 5000 };
 
 static uint64_t fake_thread[64];
 static struct list {
