@@ -23,11 +23,11 @@ for version in "$@"; do
   lost=0
   rm -f "$work/notes"
   for ((stop = 0; stop < ${MEASURE_STOPS:-100}; stop++)); do
-    if ! kill -0 $pid 2> /dev/null || ((stop % 20 == 0)); then
+    if ! kill -0 $pid 2> /dev/null || ((stop % 4 == 0)); then
       [ -z "$pid" ] || kill -9 $pid 2> /dev/null || true
       "$scripts/dotnet-with" "$version" "$out/apps/ProofsOld/ProofsOld.dll" variety all 100000 > /dev/null 2>&1 &
       pid=$!
-      sleep 1
+      sleep 0.4  # much is compiled at a start: stubs have their Frames then
     fi
     # The DAC itself crashes at some instants.
     { dotnet "$out/apps/Measure/Measure.dll" "$description" "$work/notes" $pid > "$work/err" 2>&1; } 2> /dev/null || lost=$((lost + 1))
