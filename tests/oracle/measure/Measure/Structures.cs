@@ -153,6 +153,7 @@ static class Structures
         ulong imageBase = start - dac.Half(infos);
         for (uint i = 0; i < count && i < 4096; i++)
             inside |= ip >= imageBase + dac.Half(infos + 12 * i) && ip < imageBase + dac.Half(infos + 12 * i + 4);
-        table.Use("RealCodeHeader.UnwindInfos", inside && imageBase == map.Base, $"{method.Signature}");
+        // A heap of dynamic methods has a header of its own before that base.
+        table.Use("RealCodeHeader.UnwindInfos", inside && imageBase - map.Base < 64, $"{method.Signature}");
     }
 }
