@@ -71,18 +71,23 @@ static bool with_descriptor(const struct cs_mem *mem, uint64_t at, use_descripto
   return ok;
 }
 
-// By a description of ours. Where the runtime has a descriptor, too, both must say the same.
+// By a description of ours. What the runtime's own descriptor has must be the same; a single-file
+// program of .NET 9 does not export it, and has not been tried.
 static bool parse_description(const struct cs_mem *mem, const struct cs_contract_place *place,
                               const struct cs_description *ours, struct cs_layout *out,
                               struct cs_error *err) {
   uint64_t table[CS_DEBUG_TABLE_ENTRIES];
+  if (place->descriptor == 0)
+    return cs_error_set(err,
+                        "the runtime does not export its data contract descriptor: single-file "
+                        "programs of .NET %u are not supported",
+                        place->version.major);
   if (place->debug_table == 0 || !cs_mem_read(mem, place->debug_table, table, sizeof table))
     return cs_error_set(err, "the runtime has no table for its debugger (g_dacTable)");
   for (size_t i = 0; i < CS_COUNT(table); i++)
     if (table[i] < place->begin || table[i] > place->end - 8) table[i] = 0;
   return cs_descriptor_parse(ours->json, ours->bytes, table, CS_COUNT(table), out, err) &&
-         (place->descriptor == 0 ||
-          with_descriptor(mem, place->descriptor, cs_descriptor_compare, out, err));
+         with_descriptor(mem, place->descriptor, cs_descriptor_compare, out, err);
 }
 
 void cs_contract_add_measured(struct cs_layout *layout) {
