@@ -18,6 +18,8 @@
 // The inode of the command's PID namespace. In another namespace, CLRSNAP_SHM leads nowhere.
 #define CS_WIRE_NAMESPACE_ENV "CLRSNAP_PID_NAMESPACE"
 #define CS_WIRE_HEADER_BYTES 4096u
+// The name of a thread that does not exist, to which samples of events without a stack belong.
+#define CS_WIRE_UNWALKED "[stacks that were not walked]"
 
 // What a sample is of. A recording may have several modes. Recording files use the same numbers.
 enum cs_wire_mode {

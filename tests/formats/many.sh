@@ -50,8 +50,10 @@ for run in ("few", "all"):
     for mode in ("wait", "exception"):
         stacks = [line.rpartition(" ") for line in open(f"{run}.{mode}.folded")]
         found[mode] = [(stack.split(";"), float(value)) for stack, _, value in stacks]
-    line = re.search(r"exception: (\d+) exceptions(?:; (\d+) of them walked)?", said)
+    line = re.search(r"exception: (\d+) exceptions(?:; (\d+) of them walked, which stand for (\w+))?", said)
     count, walked = int(line[1]), int(line[2] or line[1])
+    unwalked = sum(value for stack, value in found["exception"] if len(stack) == 1)  # the type alone
+    assert line[3] in (None, "all" if unwalked == 0 else f"{count - unwalked:.0f}"), (line[0], unwalked)
     assert sum(truth["exception"].values()) <= count <= sum(truth["exception"].values()) + 10, line[0]
     assert weight_of(found["exception"]) == count, line[0]
     assert walked < 0.6 * count if run == "few" else walked == count, line[0]

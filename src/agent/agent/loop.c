@@ -36,6 +36,7 @@
 #include "sampling/weight.h"
 #include "state/label_slots.h"
 #include "state/throttle.h"
+#include "state/type_sums.h"
 #include "threads/threads.h"
 
 #define MS 1000000ull
@@ -156,6 +157,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
   ticks = (struct cs_wire_ticks){0};
   cs_throttle_start(cs_agent.start_ns);
+  cs_type_sums_begin();
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
   cs_handler_times_begin();

@@ -25,6 +25,7 @@
 #include "snapshot/self.h"
 #include "state/event_names.h"
 #include "state/throttle.h"
+#include "state/type_sums.h"
 
 // The provider's events, from its manifest (.NET 10).
 enum {
@@ -94,13 +95,18 @@ static uint64_t estimate(uint64_t size) {
 }
 
 static bool read_allocation(struct cs_bytes *p, struct cs_sample_event *e) {
-  uint64_t size;
+  uint64_t type, size;
   // kind, CLR instance, id of the type; the name; the heap; the object's address
-  if (!cs_take(p, NULL, 4 + 2 + 8)) return false;
+  if (!cs_take(p, NULL, 4 + 2) || !cs_take(p, &type, sizeof type)) return false;
   struct cs_bytes name = *p;
-  return pass_text(p) && cs_take(p, NULL, 8) && cs_take(p, &size, sizeof size) &&
-         cs_throttle_take(CS_WIRE_MODE_ALLOC, estimate(size), &e->weight) && e->weight > 0 &&
-         take_name(&name, &e->type);
+  if (!pass_text(p) || !cs_take(p, NULL, 8) || !cs_take(p, &size, sizeof size)) return false;
+  uint64_t bytes = estimate(size);
+  cs_type_sums_add(type, bytes);
+  if (!cs_throttle_take(CS_WIRE_MODE_ALLOC, bytes, &e->weight) || e->weight == 0 ||
+      !take_name(&name, &e->type))
+    return false;
+  e->weight = cs_type_sums_weight(type, bytes, e->weight);
+  return true;
 }
 
 static struct cs_agent_thread *own_sampled(void) {

@@ -214,7 +214,7 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
 // Sends what no sample stands for and has this name, as a sample of a thread that does not exist,
 // without a stack. Returns false if there is no room.
 static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weight) {
-  static const char *const thread_name[] = {"[stacks that were not walked]"};
+  static const char *const thread_name[] = {CS_WIRE_UNWALKED};
   struct cs_wire_thread thread = {UINT32_MAX, 0};
   struct cs_wire_sample record = {.time_ns = cs_since_start(cs_clock_now_ns()),
                                   .weight = weight,

@@ -43,6 +43,11 @@ static void put_methods(const struct cs_markdown_section *s, const struct cs_det
     put_amount(s, s->elsewhere, out);
     cs_print(out, "%24s[stacks without own code]\n", "");
   }
+  if (s->unwalked > 0) {
+    cs_print(out, "%5.1f %%", cs_section_share(s, s->unwalked));
+    put_amount(s, s->unwalked, out);
+    cs_print(out, "%24s" CS_WIRE_UNWALKED "\n", "");
+  }
 }
 
 // A mode whose only row may be of any code has one of these if it has none of own code.

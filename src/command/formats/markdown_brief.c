@@ -112,6 +112,10 @@ void cs_brief_put_mode(const struct cs_markdown_section *s, const struct cs_deta
     cs_print(out, "[without own code]");
     put_cause(s, CS_MARKDOWN_CAUSES, d->name, out);
   }
+  if (s->unwalked > 0) {
+    begin_row(s, s->unwalked, out);
+    cs_print(out, CS_WIRE_UNWALKED);
+  }
   put_others(s, d, out);
   for (size_t i = 0; i < s->stack_count && i < d->stacks; i++) {
     cs_print(out, "  stack %.1f %%: ", cs_section_share(s, s->tree.nodes[s->stacks[i]].weight));

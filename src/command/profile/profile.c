@@ -48,6 +48,25 @@ void cs_profile_inlining(struct cs_profile *p, const char *method, const char *i
   p->inlining[p->inlining_count++] = pair;
 }
 
+uint32_t cs_profile_unwalked(const struct cs_profile *p) {
+  for (size_t i = 0; i < p->thread_count; i++)
+    if (p->threads[i].tid == 0 &&
+        strcmp(cs_strings_get(&p->strings, p->threads[i].name, NULL), CS_WIRE_UNWALKED) == 0)
+      return (uint32_t)i;
+  return CS_NO_THREAD;
+}
+
+void cs_profile_add_unwalked(struct cs_profile *p) {
+  uint32_t thread = cs_profile_unwalked(p);
+  const struct cs_node *nodes = p->tree.nodes;
+  for (size_t i = 1; thread != CS_NO_THREAD && i < p->tree.count; i++) {
+    const struct cs_node *above = &nodes[nodes[i].parent];
+    if (nodes[i].parent == 0 || above->parent != 0 || above->frame != thread) continue;
+    p->facts.unwalked += nodes[i].samples;
+    p->facts.unwalked_weight += nodes[i].weight;
+  }
+}
+
 const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len) {
   const struct cs_profile_frame *f = &p->frames[frame];
   return f->method != CS_NO_TEXT ? cs_strings_get(&p->sources, f->method, len)
@@ -116,7 +135,7 @@ void cs_put_samples(FILE *out, const struct cs_facts *f) {
   uint64_t count = some || pauses ? f->events : f->samples;
   const char *what = f->part ? (count == 1 ? "sample" : "samples") : mode->what[count != 1];
   cs_print(out, "%" PRIu64 " %s", count, what);
-  if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples);
+  if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples - f->unwalked);
 }
 
 uint64_t cs_facts_whole(const struct cs_facts *f) {

@@ -44,6 +44,7 @@ struct cs_profile_frame {
   bool inlined;  // into its caller; `name` says so, `method` does not
 };
 
+#define CS_NO_THREAD UINT32_MAX
 struct cs_profile_thread {
   uint32_t name;  // string id
   uint32_t tid;
@@ -118,7 +119,8 @@ struct cs_facts {
   uint64_t complete;              // walks that reached the stack's base
   struct cs_profile_stop stops[CS_PROFILE_MAX_STOPS];  // the others, most frequent first
   size_t stop_count;
-  uint64_t asleep, asleep_weight;  // samples of threads that slept, taken without a signal
+  uint64_t asleep, asleep_weight;      // samples of threads that slept, taken without a signal
+  uint64_t unwalked, unwalked_weight;  // samples of events that were not walked, without a stack
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
   uint64_t labelled;     // samples of this mode that have a label
   uint64_t labels_full;  // samples of all modes whose label was left out
@@ -211,6 +213,10 @@ void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, c
 void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method);
 void cs_profile_inlining(struct cs_profile *p, const char *method, const char *into);
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
+// Returns the thread whose samples stand for events that were not walked, and have no stack, or
+// CS_NO_THREAD if there are none. The second function adds these samples up, into the facts.
+uint32_t cs_profile_unwalked(const struct cs_profile *p);
+void cs_profile_add_unwalked(struct cs_profile *p);
 // Puts the frames, the call tree and the inlining of `from` into `to`, without the tree's sums:
 // cs_tree_join.
 uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,

@@ -334,11 +334,12 @@ static void print_blockers(const struct cs_profile *p, FILE *out) {
 
 // What is shown is shares of what these samples stand for.
 static void print_walked(const struct cs_facts *f, uint64_t value, FILE *out) {
-  cs_print(out, "; %" PRIu64 " of them walked, which stand for ", f->samples);
-  if (f->weight == value)
+  uint64_t weight = f->weight - f->unwalked_weight;
+  cs_print(out, "; %" PRIu64 " of them walked, which stand for ", f->samples - f->unwalked);
+  if (weight == value)
     cs_print(out, "all");
   else
-    cs_put_amount(out, cs_mode_of(f)->unit, f->weight);
+    cs_put_amount(out, cs_mode_of(f)->unit, weight);
 }
 
 // One mode of several, or one of events.

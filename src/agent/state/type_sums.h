@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Weights of allocation samples, so that those of a type add up to what all of its objects stand
+// for, walked or not. Any thread, except where a function says otherwise. Not for handlers.
+#ifndef CS_STATE_TYPE_SUMS_H
+#define CS_STATE_TYPE_SUMS_H
+
+#include <stdint.h>
+
+void cs_type_sums_begin(void);  // at the beginning of a recording: the agent's thread
+// An object of the type stands for so many bytes. To be called for each one, before it is known
+// whether it is walked.
+void cs_type_sums_add(uint64_t type, uint64_t bytes);
+// Returns the weight of an object that is walked: `weight`, which is its own `bytes` divided by the
+// probability of the walk, with a part of what the type's samples have had too little or too much up
+// to now.
+uint64_t cs_type_sums_weight(uint64_t type, uint64_t bytes, uint64_t weight);
+
+#endif
