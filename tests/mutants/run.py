@@ -34,7 +34,8 @@ FAULTS = [
     ("what was known is forgotten", STEP, "core/arch/x86_64/walk/run.c",
      "    run->known |= rule->restores;", "    run->known |= 0;"),
     ("the registers are not followed once more", HIJACK, "core/arch/x86_64/walk/run.c",
-     "  if (count != 0 && !CS_SITE_IS_BASE(run.site)) {", "  if (count == 1 && !CS_SITE_IS_BASE(run.site)) {"),
+     "  if (count != 0 && !CS_SITE_IS_BASE(run.site) && until != 0) {",
+     "  if (count == 1 && !CS_SITE_IS_BASE(run.site) && until != 0) {"),
     ("a call site that is not known ends the walk", STEP, "core/arch/x86_64/walk/run.c",
      "if (ip == 0 || cs_codemap_find_near", "if (ip != 0) return 1ull << 50;\n  if (ip == 0 || cs_codemap_find_near"),
     # The cache.
