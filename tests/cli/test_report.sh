@@ -280,4 +280,15 @@ run 7 "$CLRSNAP" record -o kept.clrsnap -- "$FAKE" absent 7
 echo old | same kept.clrsnap
 left=$(ls -A | grep '^\.clrsnap')
 [ -z "$left" ] || fail "temporary files were left: $left"
+# Refused before anything is written: which output, why, and what to do.
+run 0 "$CLRSNAP" record --mode cpu,wall -o both.clrsnap -- "$FAKE" uneven
+run 1 "$CLRSNAP" report both.clrsnap -o both.html -o both.firefox.json
+[ ! -e both.html ] || fail "an output is written, another one is refused"
+same err <<'X'
+clrsnap: 'both.firefox.json': the format firefox shows one of cpu and wall, and these are to be shown: cpu, wall; choose with --mode
+X
+run 0 "$CLRSNAP" report both.clrsnap --mode wall -o both.html -o both.firefox.json
+run 2 "$CLRSNAP" record --mode cpu,wall -o two.clrsnap -o two.firefox.json -- touch begun
+grep -q "^clrsnap: 'two.firefox.json': the format firefox shows one of cpu and wall, and these are to be recorded: cpu, wall;" err &&
+  [ ! -e begun ] && [ ! -e two.clrsnap ] || fail "refused late: $(cat err)"
 done_testing

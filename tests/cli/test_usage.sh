@@ -97,8 +97,8 @@ usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode w
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
 usage_error "$modes, not 'CPU'; did you mean 'cpu'?${more#;}" record --mode CPU true
 usage_error "'page-fault' is unknown; did you mean 'page-faults'?${more#;}" record --event page-fault:3 true
-usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
-with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
+usage_error "'a.folded': the format collapsed shows one mode at a time, and these are to be recorded: cpu, alloc; make a recording \
+(-o FILE.clrsnap) and choose with 'clrsnap report --mode', or leave that output out$more" record --mode cpu,alloc -o a.folded true
 usage_error "--format takes one of $formats, not 'svg'; did you mean 'html'?${more#;}" record --format svg true
 usage_error "--format takes one of $formats, not 'speedscop'; did you mean 'speedscope'?${more#;}" record --format speedscop a
 usage_error "--format takes one of $formats, not 'else'$more" record --format else true
@@ -177,6 +177,8 @@ rm -r lib
 
 run 127 "$CLRSNAP" record -- ./no-such-program
 echo "clrsnap: program not found: ./no-such-program" | same err
+run 127 "$CLRSNAP" record no-such-name-of-any
+echo "clrsnap: program not found: no-such-name-of-any; no .NET process has that name either" | same err
 touch not-executable
 run 126 "$CLRSNAP" record -- ./not-executable
 echo "clrsnap: cannot execute ./not-executable: Permission denied" | same err

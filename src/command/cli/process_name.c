@@ -72,6 +72,11 @@ bool cs_suggest_process(const char *word, struct cs_error *err) {
   return true;
 }
 
+void cs_explain_missing(const char *word, struct cs_error *err) {
+  if (!cs_is_program(word) && !cs_is_process(word))
+    (void)cs_error_set(err, "program not found: %s; no .NET process has that name either", word);
+}
+
 bool cs_is_program(const char *word) {
   const char *path = getenv("PATH");
   char file[4096];

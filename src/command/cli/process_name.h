@@ -16,5 +16,7 @@ bool cs_is_program(const char *word);  // it names a file, or a program on the P
 // Whether a .NET process has a name like this word, which is not a program. If so, *err says that
 // there is neither, and suggests the name.
 bool cs_suggest_process(const char *word, struct cs_error *err);
+// *err says that there is no such program; now also that no process has that name, if it is one.
+void cs_explain_missing(const char *word, struct cs_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "cli/process_name.h"
 #include "process/attach.h"
 #include "process/label_hook.h"
 #include "process/launch.h"
@@ -49,6 +50,8 @@ bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err) {
     return cs_error_set(err, "out of memory");
   session->child = cs_launch(o->program, s->agent, s->hook, session->consumer.path,
                              &session->old_mask, exit_code, err);
+  if (session->child == 0 && *exit_code == CS_EXIT_NOT_FOUND)
+    cs_explain_missing(o->program[0], err);
   return session->child != 0;
 }
 

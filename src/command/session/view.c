@@ -88,22 +88,32 @@ bool cs_view_wants_whole(const struct cs_view *view) {
   return view->count > 0 || view->top > 0 || view->search != NULL || !view->in_windows;
 }
 
-bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err) {
+// Which modes are too many for an output, and what to do: in a report they are chosen here.
+static bool refuse_modes(const struct cs_view_output *output, const char *shows, uint32_t modes,
+                         bool report, struct cs_error *err) {
+  char names[CS_MODE_NAMES_BYTES];
+  return cs_error_set(err, "'%s': the format %s shows %s, and these are %s: %s; %s", output->path,
+                      output->format->name, shows, report ? "to be shown" : "to be recorded",
+                      cs_mode_names(modes, names),
+                      report ? "choose with --mode"
+                             : "make a recording (-o FILE.clrsnap) and choose with 'clrsnap "
+                               "report --mode', or leave that output out");
+}
+
+static bool fits(const struct cs_view *view, uint32_t modes, bool report, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
-    const struct cs_format *format = view->outputs[i].format;
-    if (format->several == CS_MODES_ONE && (modes & (modes - 1)) != 0)
-      return cs_error_set(err,
-                          "'%s': the format %s shows one mode at a time; make a recording "
-                          "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE'",
-                          view->outputs[i].path, format->name);
-    if (format->several == CS_MODES_ONE_TIMED &&
+    const struct cs_view_output *o = &view->outputs[i];
+    if (o->format->several == CS_MODES_ONE && (modes & (modes - 1)) != 0)
+      return refuse_modes(o, "one mode at a time", modes, report, err);
+    if (o->format->several == CS_MODES_ONE_TIMED &&
         (modes & CS_WIRE_TIMED_MODES) == CS_WIRE_TIMED_MODES)
-      return cs_error_set(err,
-                          "'%s': the format %s shows one of cpu and wall; make a recording "
-                          "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE,...'",
-                          view->outputs[i].path, format->name);
+      return refuse_modes(o, "one of cpu and wall", modes, report, err);
   }
   return true;
+}
+
+bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err) {
+  return fits(view, modes, false, err);
 }
 
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err) {
@@ -119,7 +129,7 @@ bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct
                         cs_perf_kind(view->event)->name, cs_perf_kind(rec->meta.event)->words,
                         cs_mode_names(rec->meta.modes, names));
   view->modes = rec->meta.modes & wanted;
-  return cs_view_fits(view, view->modes, err);
+  return fits(view, view->modes, true, err);
 }
 
 bool cs_view_timeline(const struct cs_view *view) {
