@@ -67,7 +67,9 @@ clrsnap: wrote lost.collapsed
 X
 
 run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
-grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time; a sample is due every 2 ms of it' err || fail "empty"
+grep -qx 'clrsnap: nothing was sampled: the program used too little CPU time; a sample is due every 2.00 ms of it' err || fail "empty"
+run 5 "$CLRSNAP" record -F 1 --mode wall -o empty.html -- "$FAKE" empty 5
+grep -qx 'clrsnap: nothing was sampled: the recording was too short; threads are sampled every 1.00 s' err || fail "empty, wall: $(cat err)"
 run 5 "$CLRSNAP" record -o missed.html -- "$FAKE" missed 5
 grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no look came while a thread ran' err ||
   fail "missed: $(cat err)"
@@ -75,6 +77,18 @@ grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but
 run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
 grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"
 grep -q '</html>' empty.html || fail "empty: no valid page"
+
+# Few samples make no rate; a thread may lose its processor in the handler; a class is one frame.
+run 0 "$CLRSNAP" record -F 1 --top 9 -o compiles.collapsed -- "$FAKE" compiles
+grep -qx 'clrsnap: engine perf: 3 samples in 3.00 s of CPU time; one is due every 1.00 s of it on average' err || fail "few: $(cat err)"
+grep -qx 'clrsnap: threads held p50 1.0 us, p99 140.0 ms, max 140.0 ms (in real time, waits for a processor included)' err ||
+  fail "held: $(cat err)"
+[ "$(grep -c ' \[JIT\]$' err)" = 1 ] && grep -q '^clrsnap: 100.0 %  100.0 %        3  \[JIT\]$' err || fail "JIT: $(cat err)"
+
+# Threads that spin while they wait for work run, but are idle.
+run 0 "$CLRSNAP" record --mode wall --top 9 -o spins.html -- "$FAKE" spins
+grep -qx 'clrsnap:   waiting 4.00 ms, running or ready to run 8.00 ms, of which 6.00 ms idle, spinning for work: tables leave that out' err &&
+  grep -q '10.00 ms of idle threads' err || fail "spinning: $(cat err)"
 
 # No agent, or one that refuses: no file is written, an old file is unchanged, and the exit code is the program's,
 # except that it is never 0.

@@ -123,8 +123,9 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *data) {
   return 1;  // the program comes first
 }
 
+static uint16_t image_flags;
 static void image(uint32_t id, uint64_t from, uint64_t to, uint64_t bias, const char *path) {
-  struct cs_wire_image i = {.id = id, .begin = from, .end = to, .bias = bias};
+  struct cs_wire_image i = {.id = id, .begin = from, .end = to, .bias = bias, .flags = image_flags};
   if (id == OWN_IMAGE) (void)dl_iterate_phdr(find_build_id, &i);
   begin();
   put(&i, sizeof i);
@@ -189,6 +190,11 @@ __attribute__((noinline, used)) static void fake_agent_marker(void) {
 
 // Stands for a call of libc in which a thread is blocked.
 __attribute__((noinline, used)) static void epoll_fake(void) {
+  nap();
+}
+
+// Stands for the call with which a thread of the pool spins.
+__attribute__((noinline, used)) static void sched_yield_fake(void) {
   nap();
 }
 
@@ -305,6 +311,41 @@ static void served(void) {
   for (int i = 0; i < 20; i++)
     SAMPLE(3, CS_STOP_BASE, 1000, NATIVE(OWN_IMAGE, wait), MANAGED(SOCKETS, 1), MANAGED(START, 1),
            NATIVE(7, 1));
+}
+
+// The compiler itself, and libcoreclr as it is called by the compiler through another library: three
+// samples, one of which took 140 ms, in three seconds of CPU time.
+static void compiles(void) {
+  describe();
+  image_flags = CS_WIRE_IMAGE_RUNTIME;
+  image(7, 0x10000, 0x20000, 0, "/no/such/libcoreclr.so");
+  image_flags = 0;
+  image(9, 0x30000, 0x40000, 0, "/no/such/libclrjit.so");
+  image(10, 0x50000, 0x60000, 0, "/no/such/libc.so.6");
+  weight = 1000000000;
+  SAMPLE(1, CS_STOP_BASE, 1000, NATIVE(9, 1), MANAGED(MAIN, 1));
+  SAMPLE(1, CS_STOP_BASE, 1000, NATIVE(9, 1), MANAGED(MAIN, 1));
+  SAMPLE(1, CS_STOP_BASE, 140000000, NATIVE(7, 1), NATIVE(10, 1), NATIVE(9, 1), MANAGED(MAIN, 1));
+  begin();
+  put(&(struct cs_wire_engine){.cpu_ns = 3000000000, .used = CS_WIRE_ENGINE_PERF},
+      sizeof(struct cs_wire_engine));
+  put_text("");
+  put_text("");
+  end(CS_WIRE_ENGINE);
+}
+
+// Two threads of the pool wait for work: for 4 ms one sleeps, for 6 ms the other one spins. Main runs for 2 ms.
+static void spins(void) {
+  describe();
+  function(WORKER, CS_WIRE_FN_METHOD, "System.Private.CoreLib.dll", "System.Threading",
+           "PortableThreadPool.WorkerThread", "WorkerThreadStart");
+  uint64_t from = put_own_image(OWN_IMAGE), yield = (uintptr_t)&sched_yield_fake - from,
+           wait = (uintptr_t)&epoll_fake - from;
+  for (int i = 0; i < 2; i++)
+    SAMPLE(1, CS_STOP_BASE, 0, NATIVE(OWN_IMAGE, wait), MANAGED(WORKER, 1));
+  for (int i = 0; i < 3; i++)
+    SAMPLE(2, CS_STOP_BASE, 1000, NATIVE(OWN_IMAGE, yield), MANAGED(WORKER, 1));
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 1));
 }
 
 // Requests of two routes, each request a trace of its own: five of GET /cart/{id}, the third of which lasts longest, whose
@@ -470,6 +511,12 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "served") == 0) {
     served();
     finish(37, 0, 0);
+  } else if (strcmp(what, "compiles") == 0) {
+    compiles();
+    finish(3, 0, 0);
+  } else if (strcmp(what, "spins") == 0) {
+    spins();
+    finish(6, 0, 0);
   } else if (strcmp(what, "requests") == 0) {
     requests();
     finish(20, 0, 0);

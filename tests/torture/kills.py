@@ -143,7 +143,7 @@ class KillTarget(Kill):
             return False
         if "the program was killed" not in said:
             raise Failure(f"nothing is said of the program's end: {said}")
-        if "samples per second of CPU time" in said:
+        if "samples per second of CPU time" in said or "of CPU time; one is due" in said:
             raise Failure("a rate is shown whose time is not known")
         if not os.path.exists(f"{self.outputs}/stacks.txt"):
             raise Failure("what was recorded is not kept")

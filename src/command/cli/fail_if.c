@@ -114,8 +114,8 @@ static void say_verdict(const struct cs_condition *c, const struct cs_verdict *v
   if (!v->measured_more) return;
   cs_print(stderr,
            "clrsnap:   chance of a false alarm (sampling shows as much, if the truth is the limit) "
-           "%.2g %%; below %.1f %% is significant\n",
-           100 * v->chance, 100 * CS_CHANGE_SIGNIFICANCE);
+           "%.*g %%; below %.1f %% is significant\n",
+           v->chance < 0.995 ? 2 : 3, 100 * v->chance, 100 * CS_CHANGE_SIGNIFICANCE);
 }
 
 int cs_fail_if_exit_code(const struct cs_fail_if *f, const struct cs_diff *diffs, size_t count) {

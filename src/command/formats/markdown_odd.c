@@ -26,7 +26,7 @@ void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {
   else if (f->mode == CS_WIRE_MODE_ASYNC)
     cs_print(out, "no look at suspended operations succeeded");
   else if (mode->timed)
-    cs_print(out, "the program used too little %s", mode->whole);
+    cs_put_too_little(f, out);
   else
     cs_print(out, "none happened while the program was recorded");
 }
@@ -56,6 +56,7 @@ static void check_losses(struct list *l) {
     if (mode->stop_count > 0 && (why == NULL || mode->stops[0].count > why->count))
       why = &mode->stops[0];
   }
+  double part = 100.0 * (double)lost / (double)(lost + samples + (lost == 0));
   if (f->part && item(l))
     cs_print(l->out, "Only samples of the chosen trace or route are shown.\n");
   if (!f->finished && item(l))
@@ -67,8 +68,8 @@ static void check_losses(struct list *l) {
                  : "was killed or stopped, replaced itself by another one, or ended "
                    "without notice");
   if (lost > 0 && item(l))
-    cs_print(l->out, "%" PRIu64 " samples were lost, %.2g %% of all.\n", lost,
-             100.0 * (double)lost / (double)(lost + samples));
+    cs_print(l->out, "%" PRIu64 " samples were lost, %s%.*g %% of all.\n", lost,
+             part < 0.01 ? "less than " : "", part < 99.5 ? 2 : 3, part < 0.01 ? 0.01 : part);
   if (samples - complete > samples / 100 && item(l))
     cs_print(l->out, "%.1f %% of the stacks are cut, mostly because %s.\n",
              100.0 * (double)(samples - complete) / (double)samples,
@@ -92,10 +93,13 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
     check_looks(l, f);
     return;
   }
-  if (mode->timed && f->samples == 0 && item(l))
-    cs_print(l->out, "%s: no samples; the program used too little %s.\n", mode->token, mode->whole);
-  else if (f->samples > 0 && f->samples < FEW && !cs_markdown_has_all(f) && item(l))
+  if (mode->timed && f->samples == 0 && item(l)) {
+    cs_print(l->out, "%s: no samples; ", mode->token);
+    cs_put_too_little(f, l->out);
+    cs_print(l->out, ".\n");
+  } else if (f->samples > 0 && f->samples < FEW && !cs_markdown_has_all(f) && item(l)) {
     cs_print(l->out, "%s: few samples (%" PRIu64 ").\n", mode->token, f->samples);
+  }
   double stood = f->engine.cpu_ns > 0 && f->event == 0
                      ? 100.0 * (double)f->weight / (double)f->engine.cpu_ns
                      : 100;

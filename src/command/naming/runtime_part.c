@@ -90,20 +90,32 @@ void cs_runtime_part_free(struct cs_runtime_part *part) {
 
 // ---- In a profile ----
 
+// The file of the runtime's own image; "": there is none.
+static const char *runtime_file(const struct cs_recording *rec) {
+  for (size_t i = 0; i < rec->image_count; i++)
+    if ((rec->images[i].image.flags & CS_WIRE_IMAGE_RUNTIME) != 0)
+      return cs_file_of(text(rec, rec->images[i].path));
+  return "";
+}
+
 void cs_runtime_place_begin(struct cs_runtime_place *p, const struct cs_runtime_part *part,
                             const struct cs_inlined *raw, struct cs_profile *profile) {
-  *p = (struct cs_runtime_place){.part = part, .raw = raw, .profile = profile};
+  *p = (struct cs_runtime_place){
+      .part = part, .raw = raw, .profile = profile, .file = runtime_file(raw->rec)};
   p->leads = cs_allocate(raw->tree->count * sizeof *p->leads);
   p->shown = cs_allocate(raw->tree->count * sizeof *p->shown);
 }
 
+// A class is one frame, whichever of the runtime's libraries its functions are in: what the compiler
+// asks of libcoreclr is [JIT], too.
 static uint32_t add_class(struct cs_runtime_place *p, uint32_t parent, uint32_t like,
                           enum cs_runtime_class class) {
   char module[256];
   const struct cs_profile_frame *frame = &p->profile->frames[like];
-  (void)snprintf(module, sizeof module, "%s",
-                 cs_strings_get(&p->profile->strings, frame->module, NULL));
-  uint32_t id = cs_profile_frame(p->profile, cs_runtime_class_text(class), module, frame->kind);
+  const char *file = p->file;
+  if (file[0] == '\0') file = cs_strings_get(&p->profile->strings, frame->module, NULL);
+  (void)snprintf(module, sizeof module, "%s", file);
+  uint32_t id = cs_profile_frame(p->profile, cs_runtime_class_text(class), module, CS_KIND_RUNTIME);
   return cs_tree_child(&p->profile->tree, parent, id);
 }
 

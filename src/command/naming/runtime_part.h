@@ -35,6 +35,7 @@ struct cs_runtime_place {
   const struct cs_runtime_part *part;  // NULL: the frames stay as they are
   const struct cs_inlined *raw;
   struct cs_profile *profile;
+  const char *file;  // the runtime's own image, which all classes belong to; "": it is not known
   // By node: for a frame without a class, the profile's node of what has called into the runtime; for
   // any other, 0.
   uint32_t *leads;

@@ -95,15 +95,14 @@ function fillFacts({facts: f, diff, only}) {
   }
 }
 
-// Which engine made threads take their samples, and how many there were per second of CPU time.
+// Which engine made threads take their samples, and, of enough, how many there were per second of CPU time.
 function fillEngine(f, e) {
-  const few = isTimed(f) && e.cpuNs > 0 && e.rate < 0.9 * f.hz;
+  const known = isTimed(f) && e.cpuNs > 0 && f.samples >= 100, few = known && e.rate < 0.9 * f.hz;
   const others = e.others + e.without > 0 ?
     `${e.others} threads were sampled by another engine, ${e.without} by none` : "";
   const text = [e.unseen, e.why && `not ${e.why}`, others].filter(t => t).join("\n");
-  if (!isTimed(f)) return ownFact("engine %s", e.used, text);
-  ownFact(e.cpuNs > 0 ? `engine ${e.used}, %s Hz reached` : "engine %s",
-    e.cpuNs > 0 ? number.format(Math.round(e.rate)) : e.used, text, few ? "bad" : "");
+  if (!known) return ownFact("engine %s", e.used, text);
+  ownFact(`engine ${e.used}, %s Hz reached`, number.format(Math.round(e.rate)), text, few ? "bad" : "");
 }
 
 function fillDiffFacts(f, diff) {
@@ -128,6 +127,8 @@ function emptyText({facts: f, diff}, tree) {
   if (f.mode === "async")
     return f.looks > 0 ? `No operation was suspended at any of ${countText(f.looks, ["look", "looks"])}.` :
       "No look at suspended operations succeeded.";
+  if (f.mode === "wall") return "Nothing was sampled: " + (f.durationMs * f.hz < 2000 ?
+    "the recording was too short." : "no thread that runs managed code was found.");
   return isTimed(f) ?
     `Nothing was sampled: the program used too little ${f.mode} time.` :
     `Nothing of mode ${f.mode} happened while the program was recorded.`;

@@ -169,6 +169,9 @@ static inline double cs_rate_reached(const struct cs_facts *f) {
   return f->engine.cpu_ns > 0 ? (double)f->samples * 1e9 / (double)f->engine.cpu_ns : 0;
 }
 
+// Why a mode of samples in time has none: "the program used too little CPU time".
+void cs_put_too_little(const struct cs_facts *f, FILE *out);
+
 // Of two recordings that are compared: which is the only one that has the profile's mode.
 enum cs_only { CS_ONLY_NONE, CS_ONLY_BEFORE, CS_ONLY_AFTER };
 

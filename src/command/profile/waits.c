@@ -98,8 +98,10 @@ static bool is_of_runtime(const struct cs_profile *p, uint32_t leaf) {
   return runtime && started;
 }
 
+enum idle { BUSY, IDLE_BLOCKED, IDLE_SPINNING };
+
 // A thread of the pool spins for a while before it blocks: that is waiting, too.
-static bool is_idle(const struct stack *s, uint32_t leaf) {
+static enum idle how_idle(const struct stack *s, uint32_t leaf) {
   size_t len;
   const char *name = name_of(s->p, leaf, &len);
   bool blocked = !s->native || (is_native(s->p, leaf) && blocks(name, len));
@@ -111,24 +113,41 @@ static bool is_idle(const struct stack *s, uint32_t leaf) {
     if (is_native(s->p, node)) continue;
     name = name_of(s->p, node, &len);
     spins = spins || cs_has_prefix_in(name, len, "System.Threading.LowLevelSpinWaiter.");
-    if (!blocked && !spins) return false;
+    if (!blocked && !spins) return BUSY;
     cs_wait_search_add(&search, name, len);
   }
-  if (search.found != NULL) return search.found->idle;
-  return s->native && blocked && is_of_runtime(s->p, leaf);
+  enum idle how = blocked ? IDLE_BLOCKED : IDLE_SPINNING;
+  if (search.found != NULL) return search.found->idle ? how : BUSY;
+  return s->native && blocked && is_of_runtime(s->p, leaf) ? how : BUSY;
+}
+
+static struct stack stacks_of(const struct cs_profile *p) {
+  struct stack s = {p, false};
+  for (size_t i = 0; i < p->frame_count && !s.native; i++)
+    s.native = p->frames[i].kind == CS_KIND_NATIVE || p->frames[i].kind == CS_KIND_RUNTIME;
+  return s;
 }
 
 bool *cs_idle_nodes(const struct cs_profile *p) {
   if (p->facts.mode != CS_WIRE_MODE_WALL) return NULL;
-  struct stack s = {p, false};
-  for (size_t i = 0; i < p->frame_count && !s.native; i++)
-    s.native = p->frames[i].kind == CS_KIND_NATIVE || p->frames[i].kind == CS_KIND_RUNTIME;
+  struct stack s = stacks_of(p);
   bool *idle = cs_allocate(p->tree.count * sizeof *idle);
   for (uint32_t i = 1; i < p->tree.count; i++)
-    idle[i] = p->tree.nodes[i].parent != 0 && is_idle(&s, i);
+    idle[i] = p->tree.nodes[i].parent != 0 && how_idle(&s, i) != BUSY;
   return idle;
 }
 
 bool *cs_left_out_nodes(const struct cs_profile *p) {
   return p->with_idle ? NULL : cs_idle_nodes(p);
+}
+
+uint64_t cs_spin_weight(const struct cs_profile *p) {
+  struct stack s = stacks_of(p);
+  uint64_t sum = 0;
+  for (uint32_t i = 1; i < p->tree.count; i++) {
+    const struct cs_node *node = &p->tree.nodes[i];
+    if (node->parent != 0 && node->weight > 0 && how_idle(&s, i) == IDLE_SPINNING)
+      sum += node->weight;
+  }
+  return sum;
 }

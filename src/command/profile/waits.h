@@ -28,5 +28,7 @@ bool *cs_idle_nodes(const struct cs_profile *p);
 // The same, or NULL if --idle wants these threads. Output for people leaves them out, and says so;
 // output for other programs has all threads.
 bool *cs_left_out_nodes(const struct cs_profile *p);
+// What idle threads spent spinning before they blocked: a part of the time that threads ran.
+uint64_t cs_spin_weight(const struct cs_profile *p);
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/print.h"
 #include "profile/blockers.h"
 #include "profile/pool.h"
+#include "profile/waits.h"
+#include "session/summary_engine.h"
 #include "util/say.h"
 
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
@@ -73,7 +75,8 @@ static double us(uint64_t ns) {
 }
 
 // A thread that was blocked when it was sampled was waiting; all others ran or wanted to.
-static void print_sleepers(const struct cs_facts *f, FILE *out) {
+static void print_sleepers(const struct cs_profile *p, FILE *out) {
+  const struct cs_facts *f = &p->facts;
   if (f->asleep == 0 || f->mode != CS_WIRE_MODE_WALL) return;
   cs_print(out,
            PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64 " by signal\n",
@@ -82,6 +85,12 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
   cs_put_amount(out, CS_UNIT_NS, f->asleep_weight);
   cs_print(out, ", running or ready to run ");
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
+  uint64_t spun = cs_spin_weight(p);
+  if (spun > 0) {
+    cs_print(out, ", of which ");
+    cs_put_amount(out, CS_UNIT_NS, spun);
+    cs_print(out, " idle, spinning for work%s", p->with_idle ? "" : ": tables leave that out");
+  }
   cs_print(out, "\n");
   if (f->ticks.native > 0)
     cs_print(out, PREFIX "  without %" PRIu64 " %s that never ran managed code\n", f->ticks.native,
@@ -224,11 +233,25 @@ static void print_put_off(const struct cs_facts *f, FILE *out) {
   }
 }
 
+static void put_held(const char *which, uint64_t ns, FILE *out) {
+  cs_print(out, ns < 1000000 ? "%s %.1f us" : "%s %.1f ms", which,
+           us(ns) / (ns < 1000000 ? 1 : 1e3));
+}
+
+// From the handler's entry to its end in real time, whether or not the thread had a processor.
+static void print_held(const struct cs_facts *f, FILE *out) {
+  enum { LONG_NS = 1000000, FAR_ABOVE = 20 };
+  if (f->held_count == 0) return;
+  put_held(PREFIX "threads held p50", f->held_p50_ns, out);
+  put_held(", p99", f->held_p99_ns, out);
+  put_held(", max", f->held_max_ns, out);
+  if (f->held_max_ns >= LONG_NS && f->held_max_ns / FAR_ABOVE > f->held_p50_ns)
+    cs_print(out, " (in real time, waits for a processor included)");
+  cs_print(out, "\n");
+}
+
 static void print_cost(const struct cs_facts *f, FILE *out) {
-  if (f->held_count > 0) {
-    cs_print(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n", us(f->held_p50_ns),
-             us(f->held_p99_ns), us(f->held_max_ns));
-  }
+  print_held(f, out);
   print_put_off(f, out);
   if (f->ended) {
     print_suspensions(f, out);
@@ -383,28 +406,6 @@ static void print_modes(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) print_mode(&set->profiles[i], out);
 }
 
-// Of less CPU time than this, a share says nothing.
-#define LEAST_CPU_NS 20000000u
-
-static void print_nothing(const struct cs_facts *f, FILE *out) {
-  const struct cs_engine_facts *e = &f->engine;
-  cs_print(out, PREFIX "nothing was sampled: ");
-  if (!f->ended || !f->finished)
-    cs_print(out, "the recording breaks off before its first sample\n");
-  else if (f->stopped.unsampled_ns > 0)
-    cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
-             cs_mode_of(f)->token);
-  else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
-    cs_print(out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,
-             e->used == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran"
-                                             : "thread took its signal");
-  else if (f->ticks.taken == 0 && f->ticks.left_out > 0)
-    cs_print(out, "the recorder got no processor\n");
-  else
-    cs_print(out, "the program used too little %s time; a sample is due every %.3g ms of it\n",
-             cs_mode_of(f)->token, 1e3 / f->hz);
-}
-
 static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
   const struct cs_facts *f = &set->profiles[0].facts;
   cs_print(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples,
@@ -413,45 +414,8 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
     cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode_of(&set->profiles[i].facts)->token);
   if (cs_mode_of(f)->timed && f->hz > 0) cs_print(out, ", %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
-  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0) print_nothing(f, out);
-}
-
-// A kernel that finds samples too frequent skips some, and each stands for more.
-static void print_period(const struct cs_facts *f, FILE *out) {
-  double had = (double)f->weight / (double)(f->samples > 0 ? f->samples : 1);
-  bool skips = f->samples > 0 && had > 1.5 * (double)f->event_period;
-  cs_print(out, ": a sample in about %.0f %s", skips ? had : (double)f->event_period,
-           cs_mode_of(f)->whole);
-  if (skips) cs_print(out, ", not in %" PRIu64 ": that was too frequent", f->event_period);
-}
-
-// What made threads take samples in mode cpu, and how many they took.
-static void print_engine(const struct cs_facts *f, FILE *out) {
-  const struct cs_engine_facts *e = &f->engine;
-  if (e->used == CS_WIRE_ENGINE_AUTO) return;
-  cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->used));
-  if (f->event != 0)
-    print_period(f, out);
-  else if (e->cpu_ns > 0)
-    cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
-             cs_rate_reached(f), f->hz, (double)e->cpu_ns / 1e9);
-  cs_print(out, "\n");
-  bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
-  double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
-  if (stood < 98.0 || stood > 102.0)
-    cs_print(out,
-             PREFIX
-             "  samples stand for %.0f %% of that time: threads end between two samples, "
-             "and few samples are a matter of chance\n",
-             stood);
-  if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
-  if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
-  if (e->others > 0)
-    cs_print(out, PREFIX "  %" PRIu32 " %s sampled by another engine\n", e->others,
-             cs_plural(e->others, "thread was", "threads were"));
-  if (e->without > 0)
-    cs_print(out, PREFIX "  %" PRIu32 " %s not sampled: no engine was available\n", e->without,
-             cs_plural(e->without, "thread was", "threads were"));
+  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0)
+    cs_print_nothing(f, out);
 }
 
 static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
@@ -480,7 +444,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) samples += set->profiles[i].facts.samples;
   print_first(set, samples, out);
   print_modes(set, out);
-  for (size_t i = 0; i < set->count; i++) print_engine(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) cs_print_engine(&set->profiles[i].facts, out);
   print_losses(f, out);
   print_walks(set, samples, out);
   print_symbols(&f->symbols, out);
@@ -488,7 +452,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_lines(&f->lines, out);
   print_inlined(&f->inlined, out);
   print_labels(set, samples, out);
-  for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i], out);
   for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_pool(&set->profiles[i].facts, out);
   print_asks(f, out);

@@ -77,6 +77,7 @@ static void idle_stacks(void **state) {
     if (idle[leaf[i]] != (stacks[i][0][0] == '+'))
       fail_msg("stack %zu, %s: idle is %d", i, stacks[i][2], idle[leaf[i]]);
   free(idle);
+  assert_int_equal(cs_spin_weight(&p), 1000);  // the second stack
   p.facts.mode = CS_WIRE_MODE_CPU;
   assert_null(cs_idle_nodes(&p));
   cs_profile_free(&p);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The summary's lines on what made threads take samples, and why nothing was sampled. One thread.
+// Signal-safe: no.
+#include "session/summary_engine.h"
+
+#include <inttypes.h>
+
+#include "base/print.h"
+#include "util/say.h"
+
+#define PREFIX "clrsnap: "
+
+// Of less CPU time than this, a share says nothing.
+#define LEAST_CPU_NS 20000000u
+
+static uint64_t period_ns(const struct cs_facts *f) {
+  return 1000000000u / f->hz;
+}
+
+static void print_too_little(const struct cs_facts *f, FILE *out) {
+  cs_put_too_little(f, out);
+  cs_print(out, f->mode == CS_WIRE_MODE_WALL ? "; threads are sampled every "
+                                             : "; a sample is due every ");
+  cs_put_amount(out, CS_UNIT_NS, period_ns(f));
+  cs_print(out, f->mode == CS_WIRE_MODE_WALL ? "\n" : " of it\n");
+}
+
+void cs_print_nothing(const struct cs_facts *f, FILE *out) {
+  const struct cs_engine_facts *e = &f->engine;
+  cs_print(out, PREFIX "nothing was sampled: ");
+  if (!f->ended || !f->finished)
+    cs_print(out, "the recording breaks off before its first sample\n");
+  else if (f->stopped.unsampled_ns > 0)
+    cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
+             cs_mode_of(f)->token);
+  else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
+    cs_print(out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,
+             e->used == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran"
+                                             : "thread took its signal");
+  else if (f->ticks.taken == 0 && f->ticks.left_out > 0)
+    cs_print(out, "the recorder got no processor\n");
+  else
+    print_too_little(f, out);
+}
+
+// A kernel that finds samples too frequent skips some, and each stands for more.
+static void print_period(const struct cs_facts *f, FILE *out) {
+  double had = (double)f->weight / (double)(f->samples > 0 ? f->samples : 1);
+  bool skips = f->samples > 0 && had > 1.5 * (double)f->event_period;
+  cs_print(out, ": a sample in about %.0f %s", skips ? had : (double)f->event_period,
+           cs_mode_of(f)->whole);
+  if (skips) cs_print(out, ", not in %" PRIu64 ": that was too frequent", f->event_period);
+}
+
+// What made threads take samples in mode cpu, and how many they took.
+// A rate, if there are samples enough for one: the time from one to the next is random.
+static void print_rate(const struct cs_facts *f, FILE *out) {
+  enum { ENOUGH = 100 };
+  double cpu_s = (double)f->engine.cpu_ns / 1e9;
+  if (f->samples >= ENOUGH || f->hz == 0) {
+    cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
+             cs_rate_reached(f), f->hz, cpu_s);
+    return;
+  }
+  cs_print(out, ": %" PRIu64 " %s in %.2f s of CPU time; one is due every ", f->samples,
+           cs_plural(f->samples, "sample", "samples"), cpu_s);
+  cs_put_amount(out, CS_UNIT_NS, period_ns(f));
+  cs_print(out, " of it on average");
+}
+
+void cs_print_engine(const struct cs_facts *f, FILE *out) {
+  const struct cs_engine_facts *e = &f->engine;
+  if (e->used == CS_WIRE_ENGINE_AUTO) return;
+  cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->used));
+  if (f->event != 0)
+    print_period(f, out);
+  else if (e->cpu_ns > 0)
+    print_rate(f, out);
+  cs_print(out, "\n");
+  bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
+  double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
+  if (stood < 98.0 || stood > 102.0)
+    cs_print(out,
+             PREFIX
+             "  samples stand for %.0f %% of that time: threads end between two samples, "
+             "and few samples are a matter of chance\n",
+             stood);
+  if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
+  if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
+  if (e->others > 0)
+    cs_print(out, PREFIX "  %" PRIu32 " %s sampled by another engine\n", e->others,
+             cs_plural(e->others, "thread was", "threads were"));
+  if (e->without > 0)
+    cs_print(out, PREFIX "  %" PRIu32 " %s not sampled: no engine was available\n", e->without,
+             cs_plural(e->without, "thread was", "threads were"));
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Lines of the summary (summary.h) on the sampling in time of one mode.
+#ifndef CS_SESSION_SUMMARY_ENGINE_H
+#define CS_SESSION_SUMMARY_ENGINE_H
+
+#include <stdio.h>
+
+#include "profile/profile.h"
+
+void cs_print_nothing(const struct cs_facts *f, FILE *out);  // why there is no sample
+void cs_print_engine(const struct cs_facts *f, FILE *out);
+
+#endif
