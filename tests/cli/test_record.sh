@@ -90,6 +90,17 @@ run 0 "$CLRSNAP" record --mode wall --top 9 -o spins.html -- "$FAKE" spins
 grep -qx 'clrsnap:   waiting 4.00 ms, running or ready to run 8.00 ms, of which 6.00 ms idle, spinning for work: tables leave that out' err &&
   grep -q '10.00 ms of idle threads' err || fail "spinning: $(cat err)"
 
+# Types have C#'s names.
+run 0 "$CLRSNAP" record --mode alloc -o types.collapsed -- "$FAKE" types
+sed 's/.*;//; s/ [0-9]*$//' types.collapsed | sort >types
+LC_ALL=C sort <<'X' | same <(LC_ALL=C sort types)
+byte[]
+string
+System.Collections.Generic.List<int>[,]
+System.Int32Converter
+[holds System.Object]
+X
+
 # No agent, or one that refuses: no file is written, an old file is unchanged, and the exit code is the program's,
 # except that it is never 0.
 echo old >kept.html

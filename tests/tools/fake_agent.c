@@ -334,6 +334,18 @@ static void compiles(void) {
   end(CS_WIRE_ENGINE);
 }
 
+// Types by the runtime's names for them.
+static void types(void) {
+  static const char *const names[] = {"System.Byte[]", "System.String",
+                                      "System.Collections.Generic.List`1[System.Int32][,]",
+                                      "System.Int32Converter", "[holds System.Object]"};
+  describe();
+  for (uint32_t i = 0; i < CS_COUNT(names); i++) {
+    function(50 + i, CS_WIRE_FN_TYPE, "", "", names[i], "");
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(50 + i, 0), MANAGED(MAIN, 1));
+  }
+}
+
 // Two threads of the pool wait for work: for 4 ms one sleeps, for 6 ms the other one spins. Main runs for 2 ms.
 static void spins(void) {
   describe();
@@ -514,6 +526,9 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "compiles") == 0) {
     compiles();
     finish(3, 0, 0);
+  } else if (strcmp(what, "types") == 0) {
+    types();
+    finish(5, 0, 0);
   } else if (strcmp(what, "spins") == 0) {
     spins();
     finish(6, 0, 0);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-// "List`1[System.Int32][]" becomes "List<System.Int32>[]". Cut off at `size`, always terminated.
+// "List`1[System.Int32][]" becomes "List<int>[]". Cut off at `size`, always terminated.
 void cs_type_name(const char *raw, char *out, size_t size);
 
 #endif
