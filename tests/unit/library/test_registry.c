@@ -224,7 +224,8 @@ static void test_many(void **state) {
   for (uint32_t i = 0; i < MANY; i++)
     assert_ptr_equal(cs_registry_find_tid(NO_TID + i), cs_registry_find(FIRST * MANY + i * 8));
   uint64_t by_id = measure(find_id), by_tid = measure(find_tid);
-  if (by_tid > by_id * 2)
+  // Reading each entry would take some fifty times as long.
+  if (by_tid > by_id * 6)
     fail_msg("a look-up by tid takes %llu ns, one by ThreadID %llu", (unsigned long long)by_tid,
              (unsigned long long)by_id);
   for (uint32_t i = 0; i < MANY; i++) cs_registry_destroyed(FIRST * MANY + i * 8);
