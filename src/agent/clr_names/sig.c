@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/keywords.h"
+
 enum {
   MAX_NESTING = 24,  // no hand-written program has deeper types
   MAX_PARAMS = 4096,
@@ -35,33 +37,6 @@ enum {
   CONVENTION_PROPERTY = 8,
   CONVENTION_GENERIC = 0x10
 };
-
-static const struct {
-  uint8_t element;
-  const char *keyword, *system_type;
-} keywords[] = {
-    {0x01, "void", "Void"},       {0x02, "bool", "Boolean"},  {0x03, "char", "Char"},
-    {0x04, "sbyte", "SByte"},     {0x05, "byte", "Byte"},     {0x06, "short", "Int16"},
-    {0x07, "ushort", "UInt16"},   {0x08, "int", "Int32"},     {0x09, "uint", "UInt32"},
-    {0x0A, "long", "Int64"},      {0x0B, "ulong", "UInt64"},  {0x0C, "float", "Single"},
-    {0x0D, "double", "Double"},   {0x0E, "string", "String"}, {0x16, "TypedReference", "*"},
-    {0x18, "nint", "IntPtr"},     {0x19, "nuint", "UIntPtr"}, {0x1C, "object", "Object"},
-    {0x00, "decimal", "Decimal"},
-};
-
-const char *cs_sig_keyword(uint32_t element_type) {
-  for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
-    if (element_type != 0 && keywords[i].element == element_type) return keywords[i].keyword;
-  }
-  return NULL;
-}
-
-const char *cs_sig_keyword_of(const char *system_type) {
-  for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
-    if (strcmp(keywords[i].system_type, system_type) == 0) return keywords[i].keyword;
-  }
-  return NULL;
-}
 
 struct reader {
   const uint8_t *at, *end;
@@ -213,7 +188,7 @@ static void type_with_suffix(struct reader *r, const char *suffix, struct cs_tex
 static void type_inside(struct reader *r, struct cs_text_out *out) {
   skip_modifiers(r);
   uint8_t element = next_byte(r);
-  const char *keyword = cs_sig_keyword(element);
+  const char *keyword = cs_keyword_of_element(element);
   if (r->bad) return;
   if (keyword != NULL) {
     cs_text_add(out, keyword);

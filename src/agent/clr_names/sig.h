@@ -31,9 +31,4 @@ bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *na
 bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                  struct cs_text_out *out);
 
-// C#'s keyword for an element type, and for a type of the namespace System ("int" for "Int32").
-// Returns NULL if there is none.
-const char *cs_sig_keyword(uint32_t element_type);
-const char *cs_sig_keyword_of(const char *system_type);
-
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keywords.h"
+
 enum {
   NAME_UNITS = 512,
   TABLE_MASK = 0x7F000000,
@@ -107,7 +109,7 @@ void cs_type_write_short(const struct cs_type_name *name, const struct cs_type_a
                          struct cs_text_out *out) {
   const char *keyword = NULL;
   if (name->levels == 1 && strcmp(name->space, "System") == 0)
-    keyword = cs_sig_keyword_of(name->level[0].name);
+    keyword = cs_keyword_of_type(name->level[0].name, strlen(name->level[0].name));
   if (keyword != NULL)
     cs_text_add(out, keyword);
   else
@@ -172,7 +174,7 @@ static void write_ranks(ULONG rank, struct cs_text_out *out) {
 
 static void write_array(ICorProfilerInfo15 *info, CorElementType element, ClassID element_class,
                         ULONG rank, unsigned nesting, struct cs_text_out *out) {
-  const char *keyword = cs_sig_keyword(element);
+  const char *keyword = cs_keyword_of_element(element);
   if (keyword != NULL)
     cs_text_add(out, keyword);
   else

@@ -14,8 +14,7 @@
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
 // depend on them, and is dropped unless nearly all are late. What a look costs depends on what the
 // program does at that moment, so only the average cost decides how far apart looks are. The
-// agent's thread only, except for
-// begin, start and stop. Signal-safe: no.
+// agent's thread only, except for begin, start and stop. Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

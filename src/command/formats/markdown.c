@@ -43,9 +43,9 @@ static void put_methods(const struct cs_markdown_section *s, const struct cs_det
     put_amount(s, s->elsewhere, out);
     cs_print(out, "%24s[stacks without own code]\n", "");
   }
-  if (s->unwalked > 0) {
-    cs_print(out, "%5.1f %%", cs_section_share(s, s->unwalked));
-    put_amount(s, s->unwalked, out);
+  if (s->p->facts.unwalked_weight > 0) {
+    cs_print(out, "%5.1f %%", cs_section_share(s, s->p->facts.unwalked_weight));
+    put_amount(s, s->p->facts.unwalked_weight, out);
     cs_print(out, "%24s" CS_WIRE_UNWALKED "\n", "");
   }
 }

@@ -112,8 +112,8 @@ void cs_brief_put_mode(const struct cs_markdown_section *s, const struct cs_deta
     cs_print(out, "[without own code]");
     put_cause(s, CS_MARKDOWN_CAUSES, d->name, out);
   }
-  if (s->unwalked > 0) {
-    begin_row(s, s->unwalked, out);
+  if (s->p->facts.unwalked_weight > 0) {
+    begin_row(s, s->p->facts.unwalked_weight, out);
     cs_print(out, CS_WIRE_UNWALKED);
   }
   put_others(s, d, out);

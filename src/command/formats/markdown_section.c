@@ -21,25 +21,21 @@ static uint64_t *spread(struct cs_markdown_section *s, const bool *idle) {
   const struct cs_tree *tree = &s->p->tree;
   uint64_t *here = cs_allocate((s->p->frame_count + 1) * sizeof *here);
   uint32_t *own = cs_allocate(tree->count * sizeof *own);  // the innermost frame of own code
-  enum { UNWALKED = CS_NO_ROW - 1 };
-  uint32_t unwalked = cs_profile_unwalked(s->p);
   own[0] = CS_NO_ROW;
   for (size_t i = 1; i < tree->count; i++) {
     const struct cs_node *node = &tree->nodes[i];
     bool user = node->parent != 0 && s->p->frames[node->frame].kind == CS_KIND_USER;
     own[i] = user ? node->frame : own[node->parent];
-    if (node->parent == 0 && node->frame == unwalked) own[i] = UNWALKED;
     bool counts = idle == NULL || !idle[i];
     if (counts) s->squares += node->squares;
     if (!counts)
       s->idle += node->weight;
-    else if (own[i] == UNWALKED)
-      s->unwalked += node->weight;
     else if (own[i] != CS_NO_ROW)
       here[own[i]] += node->weight;
     else
       s->elsewhere += node->weight;
   }
+  s->elsewhere -= s->p->facts.unwalked_weight;  // which has a line of its own
   free(own);
   return here;
 }

@@ -22,7 +22,6 @@ struct cs_markdown_section {
   struct cs_markdown_row *rows;  // own code by `here`, then the rest by `self`
   size_t own, others;            // how many rows there are of each
   uint64_t elsewhere;            // of stacks without own code
-  uint64_t unwalked;             // of events whose stacks are not known
   // Of the first rows of own code and, last, of stacks without: the leaf that most of it ends in, by
   // function, as far as that says what it was for; CS_NO_ROW: none has half of it.
   uint32_t causes[CS_MARKDOWN_CAUSES + 1];

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/keywords.h"
 #include "base/prefix.h"
 #include "util/map.h"
 
@@ -16,24 +17,14 @@ enum { MAX_NESTING = 64 };
 // Replaces the name that ends at `used` and begins after `begin` bytes if C# has a keyword for it, which
 // is always shorter. Returns where it ends then.
 static size_t put_keyword(char *out, size_t begin, size_t used) {
-  static const char *const keywords[][2] = {
-      {"Void", "void"},     {"Boolean", "bool"},   {"Char", "char"},     {"SByte", "sbyte"},
-      {"Byte", "byte"},     {"Int16", "short"},    {"UInt16", "ushort"}, {"Int32", "int"},
-      {"UInt32", "uint"},   {"Int64", "long"},     {"UInt64", "ulong"},  {"Single", "float"},
-      {"Double", "double"}, {"String", "string"},  {"IntPtr", "nint"},   {"UIntPtr", "nuint"},
-      {"Object", "object"}, {"Decimal", "decimal"}};
   const char *name = out + begin;
   size_t space = strlen("System."), len = used - begin;
-  if (!cs_has_prefix_in(name, len, "System.")) return used;
-  for (size_t i = 0; i < CS_COUNT(keywords); i++) {
-    if (len != space + strlen(keywords[i][0]) ||
-        memcmp(name + space, keywords[i][0], len - space) != 0)
-      continue;
-    len = strlen(keywords[i][1]);
-    memcpy(out + begin, keywords[i][1], len);
-    return begin + len;
-  }
-  return used;
+  const char *keyword =
+      cs_has_prefix_in(name, len, "System.") ? cs_keyword_of_type(name + space, len - space) : NULL;
+  if (keyword == NULL) return used;
+  len = strlen(keyword);
+  memcpy(out + begin, keyword, len);
+  return begin + len;
 }
 
 void cs_type_name(const char *raw, char *out, size_t size) {

@@ -48,20 +48,17 @@ void cs_profile_inlining(struct cs_profile *p, const char *method, const char *i
   p->inlining[p->inlining_count++] = pair;
 }
 
-uint32_t cs_profile_unwalked(const struct cs_profile *p) {
-  for (size_t i = 0; i < p->thread_count; i++)
-    if (p->threads[i].tid == 0 &&
-        strcmp(cs_strings_get(&p->strings, p->threads[i].name, NULL), CS_WIRE_UNWALKED) == 0)
-      return (uint32_t)i;
-  return CS_NO_THREAD;
+// A thread that does not exist: it has no tid.
+static bool is_unwalked(const struct cs_profile *p, uint32_t thread) {
+  const struct cs_profile_thread *t = &p->threads[thread];
+  return t->tid == 0 && strcmp(cs_strings_get(&p->strings, t->name, NULL), CS_WIRE_UNWALKED) == 0;
 }
 
 void cs_profile_add_unwalked(struct cs_profile *p) {
-  uint32_t thread = cs_profile_unwalked(p);
   const struct cs_node *nodes = p->tree.nodes;
-  for (size_t i = 1; thread != CS_NO_THREAD && i < p->tree.count; i++) {
+  for (size_t i = 1; i < p->tree.count; i++) {
     const struct cs_node *above = &nodes[nodes[i].parent];
-    if (nodes[i].parent == 0 || above->parent != 0 || above->frame != thread) continue;
+    if (nodes[i].parent == 0 || above->parent != 0 || !is_unwalked(p, above->frame)) continue;
     p->facts.unwalked += nodes[i].samples;
     p->facts.unwalked_weight += nodes[i].weight;
   }

@@ -44,7 +44,6 @@ struct cs_profile_frame {
   bool inlined;  // into its caller; `name` says so, `method` does not
 };
 
-#define CS_NO_THREAD UINT32_MAX
 struct cs_profile_thread {
   uint32_t name;  // string id
   uint32_t tid;
@@ -216,9 +215,7 @@ void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, c
 void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method);
 void cs_profile_inlining(struct cs_profile *p, const char *method, const char *into);
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
-// Returns the thread whose samples stand for events that were not walked, and have no stack, or
-// CS_NO_THREAD if there are none. The second function adds these samples up, into the facts.
-uint32_t cs_profile_unwalked(const struct cs_profile *p);
+// Adds up, into the facts, the samples that stand for events that were not walked.
 void cs_profile_add_unwalked(struct cs_profile *p);
 // Puts the frames, the call tree and the inlining of `from` into `to`, without the tree's sums:
 // cs_tree_join.

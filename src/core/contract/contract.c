@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Makes the layout of a process: finds the runtime, checks that its version is supported, and
-// parses a copy of its descriptor, or our own description of it. Invariant: `out` is only filled in as a whole. The descriptor's
-// memory is read guarded, so a wrong pointer leads to a refusal. Threads: any, at start.
-// Signal-safe: no.
+// parses a copy of its descriptor, or our own description of it. Invariant: `out` is only filled in
+// as a whole. The descriptor's memory is read guarded, so a wrong pointer leads to a refusal.
+// Threads: any, at start. Signal-safe: no.
 #include "contract/contract.h"
 
 #include <stdlib.h>
@@ -92,7 +92,8 @@ static bool parse_description(const struct cs_mem *mem, const struct cs_contract
 
 void cs_contract_add_measured(struct cs_layout *layout) {
   layout->exception_info.handler_entered = CS_NO_FIELD;
-  if (layout->runtime_major != 9 && layout->runtime_major != CS_SUPPORTED_RUNTIME) return;
+  if (layout->runtime_major != CS_SUPPORTED_RUNTIME && cs_builds_of(layout->runtime_major) == NULL)
+    return;
   layout->exception_info.handler_entered = 60;
   layout->exception_info.flags = 64;
   layout->exception_info.unwound_lo = 128;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The texts are the files net8.json and net9.json, from which the build makes string literals.
-// scripts/measure-runtime.sh compares every number in them with running builds. Invariant: only
+// The text is the file net9.json, from which the build makes a string literal.
+// scripts/measure-runtime.sh compares every number in it with running builds. Invariant: only
 // builds that were measured are described (contract/supported.h). Any thread. Signal-safe: yes.
 #include "contract/described.h"
 

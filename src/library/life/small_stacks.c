@@ -8,10 +8,10 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/libc.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "life/library.h"
 #include "native/go.h"
 #include "signal/signal.h"
@@ -39,12 +39,11 @@ static char reason[256];      // written before cs_signal.small_stacks is
 static void find(const char *path) {
   bool no = false;
   if (!cs_cas(&found, &no, true)) return;
-  const char *name = strrchr(path, '/');
   (void)snprintf(reason, sizeof reason,
                  "%.39s is a Go library, on whose stacks of 2 KiB a signal kills the program: no "
                  "thread is sent any. Threads that run are not recorded; those that sleep "
                  "(--mode wall) and allocations, locks, exceptions and collections are",
-                 name != NULL ? name + 1 : path);
+                 cs_file_of(path));
   cs_store_release(&cs_signal.small_stacks, 1u);
   cs_log_important("%s", reason);
 }

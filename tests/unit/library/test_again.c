@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "life/start.h"
 #include "threads/ask.h"
 #include "threads/registry.h"
@@ -28,10 +29,7 @@ static unsigned long walks, met, met_at_once;
 static uint64_t seed = 88172645463325252u;
 
 static uint32_t chance(uint32_t of) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (uint32_t)(seed >> 33) % of;
+  return (uint32_t)(cs_random_next(&seed) >> 33) % of;
 }
 
 static HRESULT note(const struct clrsnap_frame *frame, void *data) {

@@ -41,7 +41,7 @@ sealed class Table(JsonElement description)
         description.GetProperty("globals").EnumerateObject().Select(p => (p.Name, Index(p.Name))).Where(p => p.Item2 != null)
             .Select(p => (p.Name, p.Item2!.Value));
 
-    // One more instance: `there` tells whether the word at an offset is the one that is looked for.
+    // One more instance: `there` returns whether the word at an offset is the one in question.
     public void Search(string type, string field, int size, Func<int, bool> there)
     {
         Row row = Of($"{type}.{field}");
