@@ -6,7 +6,7 @@
 //   thread TID SAMPLES WEIGHT_MS NAME       leaf SAMPLES NAME     method SAMPLES NAME (anywhere)
 //   image SAMPLES PATH                      stop SAMPLES REASON   state NUMBER MESSAGE
 //   total records R samples S lost_ring L lost_wire W signals G ends E starts T exit C asleep A
-//   repeated B
+//   cut D repeated B suspensions E
 // STOP_AFTER_MS 0: the agent is not asked to stop. One thread.
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct thing {  // a thread, a method or an image
   char name[1024];
 };
 static struct thing threads[MAX_IDS], functions[MAX_IDS], images[MAX_IDS];
-static uint64_t stops[CS_STOP_COUNT], records, asleep, repeated, unknown_frames;
+static uint64_t stops[CS_STOP_COUNT], records, asleep, asleep_cut, repeated, unknown_frames;
 static struct cs_wire_record *last_wall[MAX_IDS];  // of each thread, a copy
 static unsigned starts, ends, failures;
 static struct cs_wire_end end;
@@ -143,7 +143,9 @@ static void take_sample(const struct cs_wire_record *r) {
   check(s.time_ns < 600000000000u, "a sample's time", s.time_ns);
   check((start.modes & CS_WIRE_MODE_BIT(s.mode)) != 0, "a sample's mode", s.mode);
   asleep += s.held_ns == 0;
-  check(s.held_ns > 0 || (s.mode == CS_WIRE_MODE_WALL && s.stop == CS_STOP_BASE),
+  asleep_cut += s.held_ns == 0 && s.stop == CS_STOP_ASLEEP;
+  check(s.held_ns > 0 ||
+            (s.mode == CS_WIRE_MODE_WALL && (s.stop == CS_STOP_BASE || s.stop == CS_STOP_ASLEEP)),
         "a sleeper's sample that is cut, or in CPU mode", s.stop);
   if (s.stop < CS_STOP_COUNT) stops[s.stop]++;
   struct thing *t = at(threads, s.thread, "thread id");
@@ -225,8 +227,9 @@ static void take(const struct cs_wire_record *r) {
             events_told.mode);
       break;
     case CS_WIRE_TICKS:
-      check(CS_DECODE(r, CS_WIRE_TICKS, &ticks_told) && ticks_told.left_out > 0, "TICKS",
-            ticks_told.taken);
+      check(CS_DECODE(r, CS_WIRE_TICKS, &ticks_told) &&
+                ticks_told.left_out + ticks_told.uncovered_ns + ticks_told.native > 0,
+            "TICKS", ticks_told.taken);
       break;
     case CS_WIRE_ENGINE:
       check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.used != 0, "ENGINE",
@@ -296,10 +299,11 @@ static void print_all(const struct cs_consumer *consumer, int code) {
   printf("state %d %s\n", (int)cs_consumer_agent_state(consumer), message);
   printf(
       "total records %lu samples %lu lost_ring %lu lost_wire %lu signals %lu ends %u starts %u "
-      "exit %d asleep %lu repeated %lu suspensions %lu\n",
+      "exit %d asleep %lu cut %lu repeated %lu suspensions %lu\n",
       (unsigned long)records, (unsigned long)end.samples, (unsigned long)end.lost_ring,
       (unsigned long)end.lost_wire, (unsigned long)end.signals, ends, starts, code,
-      (unsigned long)asleep, (unsigned long)repeated, (unsigned long)end.runtime_suspensions);
+      (unsigned long)asleep, (unsigned long)asleep_cut, (unsigned long)repeated,
+      (unsigned long)end.runtime_suspensions);
 }
 
 static void take_all(struct cs_consumer *consumer) {
@@ -379,6 +383,8 @@ int main(int argc, char **argv) {
     check(end.signals + end.asleep == end.samples + end.lost_ring,
           "signals + asleep = samples + lost_ring", end.signals);
     check(end.asleep >= asleep, "asleep", end.asleep);
+    // A thread is asked for its registers at most every 50 ms; until then its walk may be cut.
+    check(asleep_cut * 100 <= asleep + 500, "sleepers' samples that are cut", asleep_cut);
   }
   print_all(&consumer, code);
   cs_consumer_destroy(&consumer);
