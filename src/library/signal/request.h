@@ -100,6 +100,11 @@ extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility
 #define CS_REQUEST_SIGVAL(index, sequence) \
   ((uint64_t)(sequence) << 16 | (uint64_t)(index) << 1 | CS_SIGVAL_REQUEST)
 
+// When the target's hold ends, in ns of CLOCK_MONOTONIC.
+static inline uint64_t cs_request_hold_end(const struct cs_request *request) {
+  return (uint64_t)request->hold_until[0] * 1000000000u + (uint64_t)request->hold_until[1];
+}
+
 // The target's part.
 CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
                                 uint64_t entry_tsc);

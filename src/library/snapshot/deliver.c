@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "life/library.h"
 #include "snapshot/context.h"
 #include "snapshot/logical.h"
@@ -71,9 +72,12 @@ HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct
   return S_OK;
 }
 
-// Has the target run on, since a callback took longer than the hold? Then the rest is stale.
+// Is the hold's time up, since a callback took longer? Then the rest is stale, or will be: a target
+// that gets no processor ends its hold later than it should.
 static bool is_over(const struct cs_delivery *to) {
-  return to->held != NULL && CS_REQUEST_STATE(cs_load_acquire(&to->held->word)) != CS_REQUEST_HELD;
+  return to->held != NULL &&
+         (cs_clock_now_ns() >= cs_request_hold_end(to->held) ||
+          CS_REQUEST_STATE(cs_load_acquire(&to->held->word)) != CS_REQUEST_HELD);
 }
 
 HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,

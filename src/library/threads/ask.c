@@ -145,10 +145,6 @@ static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *e
 
 // ---- Holds within a hold's callbacks ----
 
-static uint64_t ns_of(const struct cs_request *request) {
-  return (uint64_t)request->hold_until[0] * 1000000000u + (uint64_t)request->hold_until[1];
-}
-
 static bool has_hold(const struct cs_request *request) {
   enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&request->word));
   return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
@@ -160,8 +156,9 @@ static uint64_t hold_end(uint64_t otherwise) {
   uint32_t tid = (uint32_t)gettid();
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
     const struct cs_request *request = &cs_requests[i];
-    if (has_hold(request) && cs_load_acquire(&request->asker) == tid && ns_of(request) < otherwise)
-      otherwise = ns_of(request);
+    if (has_hold(request) && cs_load_acquire(&request->asker) == tid &&
+        cs_request_hold_end(request) < otherwise)
+      otherwise = cs_request_hold_end(request);
   }
   return otherwise;
 }
