@@ -12,20 +12,21 @@ struct cs_engine {
   // What it does not see, as a sentence; NULL: it sees everything. Valid until the recording ends.
   const char *(*unseen)(void);
   // Once a recording, before the first thread, by any thread, with the list's lock held or no other
-  // thread in the list. False: it is not available in this process; *why says why, and what to
-  // allow. NULL: it always is.
+  // thread in the list. Returns false if the engine is not available in this process; *why says
+  // why, and what to allow. NULL: it always is.
   bool (*begin)(struct cs_error *why);
   // After the last thread has been stopped; the agent's thread. NULL: nothing to do.
   void (*end)(void);
-  // Starts one thread, with the list's lock held; no call into the CLR. False: not available for
-  // this thread, *why says why; empty: the thread has ended.
+  // Starts one thread, with the list's lock held; no call into the CLR. Returns false if
+  // the engine is not available for this thread; *why says why, or is empty if the thread has
+  // ended.
   bool (*start)(struct cs_agent_thread *thread, struct cs_error *why);
   void (*stop)(struct cs_agent_thread *thread);
   // cs_agent.period_ns has changed. NULL: no need to know.
   void (*change)(struct cs_agent_thread *thread);
   // Called by the agent's thread at least every 100 ms. *next_ns: when (CLOCK_MONOTONIC) to call
-  // it at the latest; UINT64_MAX, as set by the caller: whenever. False: it is not available any
-  // longer, *why says why. NULL: no need.
+  // it at the latest; UINT64_MAX, as set by the caller: whenever. Returns false if the engine is
+  // not available any longer; *why says why. NULL: no need.
   bool (*poll)(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_ns,
                struct cs_error *why);
 };

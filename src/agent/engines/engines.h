@@ -7,11 +7,11 @@
 #include "engines/engine.h"
 
 // ---- A recording; the agent's thread ----
-bool cs_engines_begin(struct cs_error *err);  // False: what was asked for is not available
+bool cs_engines_begin(struct cs_error *err);  // false: the one asked for is not available
 // Returns when (CLOCK_MONOTONIC) to call it again at the latest.
 uint64_t cs_engines_poll(uint64_t now_ns);
 void cs_engines_end(void);     // no thread is sampled any more
-bool cs_engines_report(void);  // CS_WIRE_ENGINE, in mode cpu. False: no room
+bool cs_engines_report(void);  // CS_WIRE_ENGINE, in mode cpu; false: no room
 // Changes the time between samples, of the threads that there are and will be.
 void cs_engines_set_period(uint64_t period_ns);
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-bool cs_sigurg_take(struct cs_error *why);  // False: the program uses it
+bool cs_sigurg_take(struct cs_error *why);  // false: the program uses it
 void cs_sigurg_release(void);
 bool cs_sigurg_is_taken(void);
 bool cs_sigurg_is_lost(void);  // the program has begun to use it

@@ -336,7 +336,7 @@ static uint64_t *type_slot(uint64_t class) {
   return &table.types[at];
 }
 
-// False: as name_box.
+// Returns false where name_box does.
 static bool learn_box(const struct cs_class *class, const uint64_t *slot,
                       enum cs_await_kind *kind) {
   union {

@@ -30,13 +30,13 @@ void cs_threads_start_engines(void);
 // there are none.
 void cs_threads_start_delayed(void);
 void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
-bool cs_threads_report_small_stacks(
-    void);  // CS_WIRE_SMALL_STACKS, if any stack was too small. False: no room
+// Sends CS_WIRE_SMALL_STACKS if any stack was too small. Returns false if there is no room.
+bool cs_threads_report_small_stacks(void);
 
 // ---- natives.c: how many threads have never run managed code, those that have ended included ----
 // A look at all threads. The agent's thread.
 void cs_natives_begin(void);
-bool cs_natives_found(uint32_t tid);  // a thread that the runtime does not know. False: no memory
+bool cs_natives_found(uint32_t tid);  // a thread that the runtime does not know; false: no memory
 // With the list's lock held: the look has found all.
 void cs_natives_end(void);
 uint32_t cs_natives_count(void);        // those that there are and were

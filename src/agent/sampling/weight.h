@@ -17,7 +17,7 @@ uint64_t cs_weight_lost_repeats(void);  // for want of room in the wire
 void cs_weight_note_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 // The handler would put off this sample, so no signal is sent.
 void cs_weight_put_off(const struct cs_pinned *thread, uint64_t now_ns);
-bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any. False: no room
+bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any; false: no room
 
 // Mode wall: the last sample of a thread that has not run since the last look is repeated, at the
 // cost of one compare.

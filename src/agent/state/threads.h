@@ -138,7 +138,7 @@ uint32_t cs_threads_id_of(uint64_t tid);
 void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unpinned
 
 // The living managed threads, unpinned: for the agent's thread, which alone frees them. Brings the
-// list up to date. False: no memory for all of them.
+// list up to date. Returns false if there is no memory for all of them.
 struct cs_thread_list {
   struct cs_agent_thread **at;
   size_t count, capacity;

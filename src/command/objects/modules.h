@@ -38,12 +38,13 @@ bool cs_heap_modules_type_name(struct cs_heap_modules *modules, uint32_t number,
 void cs_heap_modules_add_lines(struct cs_heap_modules *modules, uint32_t number,
                                struct cs_lines *lines);
 
-// The module's image, which is read through `pe`. False: it cannot be read.
+// The module's image, which is read through `pe`.
 struct cs_heap_image {
   struct cs_remote *remote;
   uint64_t base;
   struct cs_pe pe;
 };
+// Returns false if the image cannot be read.
 bool cs_heap_modules_image(const struct cs_heap_modules *modules, uint32_t number,
                            struct cs_heap_image *image);
 

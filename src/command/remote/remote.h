@@ -46,7 +46,7 @@ const struct cs_world *cs_remote_world(const struct cs_remote *remote);
 enum { CS_REMOTE_VERSION_BYTES = 24 };
 void cs_remote_version(const struct cs_remote *remote, char text[CS_REMOTE_VERSION_BYTES]);
 
-// Reads through the cache. False: not all of it is mapped.
+// Reads through the cache. Returns false if not all of it is mapped.
 bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
 // The same without the cache, for reads so large that they would displace its pages.
 bool cs_remote_read_large(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
@@ -88,11 +88,12 @@ int cs_remote_own_tid(const struct cs_remote *remote, int tid);
 
 // ---- The collector (collector.c) ----
 // The thread that holds the lock on the runtime's list of threads, as a thread that suspends the
-// runtime does. False: unknown.
+// runtime does.
 struct cs_remote_holder {
   int own_tid;          // in the process's PID namespace; 0: no thread
   uint64_t clr_thread;  // 0: the thread is not managed
 };
+// Returns false if that is not known.
 bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder);
 // Which method of the collector's interface to the runtime the instruction belongs to.
 enum cs_gc_method {

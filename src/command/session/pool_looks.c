@@ -38,7 +38,7 @@ static void sleep_for(uint64_t ns) {
   }
 }
 
-// False: not yet, as while the runtime starts, or not at all.
+// Returns false if the pool cannot be read yet, as while the runtime starts, or at all.
 static bool open_pool(struct pool_observer *l) {
   struct cs_error err;
   l->remote = cs_remote_open(l->pid, &err);

@@ -15,8 +15,8 @@
 // An observer of the recording. The command then handles signals by itself.
 struct cs_watcher {
   void *context;
-  // Called when records have been taken in; `recording.samples` has the new samples. False: end the
-  // recording.
+  // Called when records have been taken in; `recording.samples` has the new samples. Returns
+  // false to end the recording.
   bool (*look)(void *context, uint64_t now_ns);
   void (*signal)(void *context, int number);
 };

@@ -21,8 +21,8 @@ struct cs_guest_options {
 };
 void cs_guest_options_from_environment(struct cs_guest_options *options);
 // From the client data of an attach: NUL-terminated "NAME=VALUE" strings, ended by an empty one.
-// The guest's own data begins at *used. False: CLRSNAP_PROFILER_PATH is missing, the strings have
-// no end, or an option is unknown.
+// The guest's own data begins at *used. Returns false if CLRSNAP_PROFILER_PATH is missing, the
+// strings have no end, or an option is unknown.
 bool cs_guest_options_from_data(struct cs_guest_options *options, const char *data, size_t size,
                                 size_t *used, struct cs_error *err);
 

@@ -48,7 +48,7 @@ static bool is_for_the_runtime(const struct cs_guest *guest, ThreadID thread,
          cs_runtime_is_stopped_by_caller() && cs_registry_find(thread) != NULL;
 }
 
-// False: it refuses. For a thread without managed frames it returns E_FAIL, which is not a refusal.
+// Returns false if CoreCLR refuses. Its E_FAIL for a thread without managed frames is no refusal.
 static bool walk_stopped(ICorProfilerInfo15 *theirs, ThreadID thread,
                          StackSnapshotCallback *callback, ULONG32 info_flags, void *data,
                          HRESULT *hr) {

@@ -127,8 +127,8 @@ CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
 // A sample that the calling thread takes of itself outside of a handler, because of an event: of
 // the function whose registers `from` has, and its callers. Inside the epoch. If the thread's last
-// event samples have taken too much of its time (`cooldown`), the sample has no frames. False:
-// there was no room, it is lost.
+// event samples have taken too much of its time (`cooldown`), the sample has no frames. Returns
+// false if there was no room: the sample is lost.
 struct cs_sample_event {
   uint64_t tsc;  // when it came
   uint64_t weight;
