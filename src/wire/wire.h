@@ -142,6 +142,7 @@ enum cs_wire_kind {
   CS_WIRE_POOL,          // struct cs_wire_pool; the last one counts. Not the agent's
   CS_WIRE_STATUS,        // struct cs_wire_status; of a request that has samples with labels
   CS_WIRE_STARVED,       // struct cs_wire_starved; of each look that found it so. Not the agent's
+  CS_WIRE_HALTS,         // struct cs_wire_halts; before END, if there were any
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -267,6 +268,12 @@ struct cs_wire_ticks {
                              // and after the last one of those that have ended
   uint64_t native;  // threads that have never run managed code: those at the end, and those
                     // that have ended and were found before
+};
+
+// Times in which the whole process did not run: a signal, a debugger or the cgroup freezer had
+// stopped it. Mode wall has no samples of them.
+struct cs_wire_halts {
+  uint64_t halted_ns;  // total
 };
 
 // The signals by which threads are asked for samples, as far as they were not sent or not taken.

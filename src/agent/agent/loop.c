@@ -34,6 +34,7 @@
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "sampling/weight.h"
+#include "state/halts.h"
 #include "state/label_slots.h"
 #include "state/throttle.h"
 #include "state/type_sums.h"
@@ -156,6 +157,7 @@ static bool begin_events(struct cs_error *err) {
 static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
   ticks = (struct cs_wire_ticks){0};
+  if (cs_wants(CS_WIRE_MODE_WALL)) cs_halts_begin(cs_sleepers_have_run);
   cs_throttle_start(cs_agent.start_ns);
   cs_type_sums_begin();
   cs_budget_start(cs_agent.start_ns);
@@ -300,11 +302,19 @@ static void tick(uint64_t now, uint64_t *next, uint64_t step) {
   ticks.left_out += (*next - due) / step;
 }
 
+// Finds halts before samples are weighed.
+static void wait_until(uint64_t until, uint32_t wake) {
+  cs_halts_check(0);
+  cs_futex_wait_until(&cs_agent.wake, wake, until);
+  cs_halts_check(until);
+}
+
 // Returns false if this side has ended it, for the reason in `err`.
 static bool record(struct cs_error *err) {
   bool wall = cs_wants(CS_WIRE_MODE_WALL);
   uint64_t step = step_of(wall), next = cs_clock_now_ns() + step;
   while (!is_stop_wanted()) {
+    next += cs_halts_take_new();  // rounds that were due in a halt are not left out
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
     uint64_t engine = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
     drain();
@@ -319,7 +329,7 @@ static bool record(struct cs_error *err) {
     step = step_of(wall);
     if (!is_trusted(now, err)) return false;
     if (now < next) {
-      cs_futex_wait_until(&cs_agent.wake, wake, next < engine ? next : engine);
+      wait_until(next < engine ? next : engine, wake);
       continue;
     }
     // If late, ticks are left out, not made up for.
@@ -377,6 +387,8 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   (void)cs_weight_report_put_off();
   cs_awaits_log();
   cs_drain_losses(end.lost);
+  (void)cs_halts_report();
+  cs_halts_end();
   (void)cs_send(CS_WIRE_END, &end, sizeof end);
   if (trusted)
     cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);

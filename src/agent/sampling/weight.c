@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Weights of samples. Invariant: in wall mode each moment of a thread is counted once: by the
 // sample that follows it; if it passed while a signal was put off, by the next sample by signal; if
-// it passed long before the thread's first sample, which says nothing of it, as uncovered. The
-// agent's thread only. Signal-safe: no.
+// it passed long before the thread's first sample, which says nothing of it, as uncovered; if the
+// whole process was stopped, not at all. The agent's thread only. Signal-safe: no.
 #include "sampling/weight.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "engines/engine.h"
+#include "state/halts.h"
 #include "threads/asleep.h"
 
 // The first look at a thread may be late, as at a program's start.
@@ -28,6 +29,11 @@ void cs_weights_start(void) {
 
 // ---- Wall time ----
 
+static uint64_t without_halts(uint64_t from, uint64_t to) {
+  if (to - from >= CS_HALT_LEAST_NS) cs_halts_check(0);
+  return to - from - cs_halts_within(from, to);
+}
+
 // The time since the thread's last sample. Of that, a thread that slept was awake until a signal
 // was put off, which is not part of its sleep: its next sample by signal stands for it.
 static uint64_t time_since_last(struct cs_agent_thread *t, uint64_t now_ns, bool slept) {
@@ -35,17 +41,17 @@ static uint64_t time_since_last(struct cs_agent_thread *t, uint64_t now_ns, bool
   if (now_ns <= from) return 0;
   uint64_t most = FIRST_PERIODS * cs_load_acquire(&cs_agent.period_ns);
   if (!t->weighed && now_ns - from > most) {
-    late_first_ns += now_ns - from - most;
+    late_first_ns += without_halts(from, now_ns - most);
     from = now_ns - most;
   }
   t->weighed = true;
   if (slept && t->put_off_ns > from) {
     uint64_t until = t->put_off_ns < now_ns ? t->put_off_ns : now_ns - 1;
-    t->owed_ns += until - from;
+    t->owed_ns += without_halts(from, until);
     from = until;
   }
   t->accounted_to_ns = now_ns;
-  return now_ns - from;
+  return without_halts(from, now_ns);
 }
 
 uint64_t cs_weight_uncovered_ns(void) {
@@ -191,4 +197,26 @@ void cs_repeats_end(void) {
   (void)cs_threads_list(&all);
   for (size_t i = 0; i < all.count; i++) cs_repeats_send(all.at[i]);
   free(all.at);
+}
+
+// Whether it sleeps as it did at the last look.
+static bool sleeps_on(struct cs_agent_thread *t) {
+  struct cs_pinned d;
+  if (!cs_threads_pin(t, &d)) return false;
+  bool stays = cs_asleep_stays(d.thread, t->slept_runs);
+  cs_thread_unpin(d.thread);
+  return stays;
+}
+
+bool cs_sleepers_have_run(void) {
+  struct cs_thread_list all = {.at = NULL};
+  size_t slept = 0;
+  bool have_run = cs_threads_list(&all);
+  for (size_t i = 0; i < all.count && have_run; i++) {
+    if (all.at[i]->proven_ns == 0) continue;
+    slept++;
+    have_run = !sleeps_on(all.at[i]);
+  }
+  free(all.at);
+  return have_run && slept > 0;
 }

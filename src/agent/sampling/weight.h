@@ -31,6 +31,8 @@ bool cs_repeats_for_certain(const struct cs_pinned *thread, uint64_t now_ns);
 // Sends what has not been sent yet of the time since that sample.
 void cs_repeats_send(struct cs_agent_thread *thread);
 void cs_repeats_end(void);  // the same of all threads
+// Returns whether all threads that slept at the last look have run since, and there were some.
+bool cs_sleepers_have_run(void);
 
 // Nanoseconds since the recording began.
 static inline uint64_t cs_since_start(uint64_t now_ns) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "life/epoch.h"
+#include "state/halts.h"
 #include "state/thread_name.h"
 
 #define STILL_WALKED UINT64_MAX  // dead_at: not known yet
@@ -195,7 +196,7 @@ static void remember_name(struct cs_agent_thread *t) {
 static void count_end(const struct cs_agent_thread *t) {
   uint64_t from = t->accounted_to_ns > cs_agent.start_ns ? t->accounted_to_ns : cs_agent.start_ns;
   if (t->clr_thread != 0 && t->tid != 0 && t->ended_ns > from)
-    unsampled_ends_ns += t->ended_ns - from;
+    unsampled_ends_ns += t->ended_ns - from - cs_halts_within(from, t->ended_ns);
 }
 
 uint64_t cs_threads_unsampled_ends_ns(void) {

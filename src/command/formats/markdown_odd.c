@@ -86,6 +86,13 @@ static void check_looks(struct list *l, const struct cs_facts *f) {
              f->looks.looks);
 }
 
+static void check_halts(struct list *l, const struct cs_facts *f) {
+  if (f->mode != CS_WIRE_MODE_WALL || f->halts.halted_ns == 0 || !item(l)) return;
+  cs_print(l->out, "wall: ");
+  cs_put_halts(l->out, f->halts.halted_ns);
+  cs_print(l->out, ".\n");
+}
+
 static void check_samples(struct list *l, const struct cs_profile *p) {
   const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
@@ -201,6 +208,7 @@ static void check_names(struct list *l) {
 unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out) {
   struct list l = {set, 0, most, out};
   check_losses(&l);
+  for (size_t i = 0; i < set->count; i++) check_halts(&l, &set->profiles[i].facts);
   for (size_t i = 0; i < set->count; i++) check_samples(&l, &set->profiles[i]);
   for (size_t i = 0; i < set->count; i++) check_shares(&l, &set->profiles[i]);
   check_names(&l);

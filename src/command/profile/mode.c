@@ -156,3 +156,9 @@ void cs_put_left_out(FILE *out, const struct cs_mode *mode, uint64_t amount) {
   cs_print(out,
            " of idle threads (the pool's, timers, sockets, ...) are left out; --idle has them\n");
 }
+
+void cs_put_halts(FILE *out, uint64_t halted_ns) {
+  cs_print(out, "the program was stopped for ");
+  cs_put_amount(out, CS_UNIT_NS, halted_ns);
+  cs_print(out, " (by a signal, a debugger or a cgroup's freezer): no sample stands for that");
+}

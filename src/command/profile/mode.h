@@ -36,5 +36,7 @@ void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);
 void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount);
 // The line on the time of idle threads that is left out, if there is any.
 void cs_put_left_out(FILE *out, const struct cs_mode *mode, uint64_t amount);
+// A sentence without its full stop on the time in which the program was stopped, in mode wall.
+void cs_put_halts(FILE *out, uint64_t halted_ns);
 
 #endif

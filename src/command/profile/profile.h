@@ -131,6 +131,7 @@ struct cs_facts {
   struct cs_pool_cause pool_cause;
   const char *looks_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
+  struct cs_wire_halts halts;
   struct cs_wire_lost_signals lost_signals;
   struct cs_wire_small_stacks small_stacks;
   struct cs_wire_stops stopped;

@@ -74,6 +74,13 @@ static double us(uint64_t ns) {
   return (double)ns / 1000.0;
 }
 
+static void print_halts(const struct cs_facts *f, FILE *out) {
+  if (f->mode != CS_WIRE_MODE_WALL || f->halts.halted_ns == 0) return;
+  cs_print(out, PREFIX);
+  cs_put_halts(out, f->halts.halted_ns);
+  cs_print(out, "\n");
+}
+
 // A thread that was blocked when it was sampled was waiting; all others ran or wanted to.
 static void print_sleepers(const struct cs_profile *p, FILE *out) {
   const struct cs_facts *f = &p->facts;
@@ -452,6 +459,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_lines(&f->lines, out);
   print_inlined(&f->inlined, out);
   print_labels(set, samples, out);
+  for (size_t i = 0; i < set->count; i++) print_halts(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i], out);
   for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_pool(&set->profiles[i].facts, out);

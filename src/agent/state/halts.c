@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// A halt is a gap in which the agent's thread was due, but neither ran nor waited for a processor:
+// the kernel counts both times (schedstat). So a busy machine, or a limit of CPU time, is not
+// mistaken for one. The thread may also have been blocked by a disk or a lock, or its virtual
+// processor been taken away by the hypervisor. Then other threads sleep on, or run; in a halt, each
+// thread that sleeps runs for a moment, to stop, and the process uses almost no CPU time. Where
+// schedstat cannot be read, none is found.
+//
+// The process's CPU clock visits all threads. So it is read at most for a hundredth of the time.
+//
+// Invariant: halts are in the order of time, and do not overlap. The agent's thread only.
+// Signal-safe: no.
+#include "state/halts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "state/state.h"
+
+enum {
+  KEPT = 1024,  // halts: a thread's last sample is not older than so many
+  SLIVER = 10,  // the part of a processor that a process may use in a halt: all its threads stop
+  MARK_REST = 100,    // a mark is kept for so many times of what it cost,
+  MARK_NS = 5000000,  // but not less than this
+};
+
+struct moment {
+  uint64_t ns;
+  uint64_t busy_ns;     // of this thread: on a processor, and waiting for one
+  uint64_t process_ns;  // CPU time of the process
+};
+
+static struct { uint64_t from, to; } halts[KEPT];
+static uint64_t count, total_ns, new_ns;
+static bool (*sleepers_have_run)(void);
+static struct moment mark;  // not long before the last check
+static uint64_t next_mark_ns;
+static uint64_t checked_ns;  // when it was last looked for one
+static int file = -1;
+
+// "time on processors, time waiting for one, runs"; zeros: the kernel does not count.
+static bool read_moment(struct moment *m) {
+  char text[96], *end;
+  ssize_t got = file < 0 ? 0 : pread(file, text, sizeof text - 1, 0);
+  if (got <= 0) return false;
+  text[got] = '\0';
+  m->busy_ns = strtoull(text, &end, 10);
+  m->busy_ns += strtoull(end, &end, 10);
+  m->process_ns = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+  m->ns = cs_clock_now_ns();
+  return strtoull(end, NULL, 10) != 0;
+}
+
+static bool take_mark(uint64_t now_ns) {
+  bool read = read_moment(&mark);
+  uint64_t rest = (mark.ns - now_ns) * MARK_REST;
+  next_mark_ns = mark.ns + (rest > MARK_NS ? rest : MARK_NS);
+  return read;
+}
+
+void cs_halts_begin(bool (*have_run)(void)) {
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
+  count = total_ns = new_ns = 0;
+  sleepers_have_run = have_run;
+  file = open(path, O_RDONLY | O_CLOEXEC);
+  checked_ns = cs_clock_now_ns();
+  if (take_mark(checked_ns)) return;
+  cs_log("no schedstat: a stop of the program is not recognised");
+  cs_halts_end();
+}
+
+void cs_halts_end(void) {
+  if (file >= 0) (void)close(file);
+  file = -1;
+}
+
+// How long the thread has done nothing since `from`, though it was to. 0: not long enough, or other
+// threads have run meanwhile, or slept on.
+static uint64_t halted_since(uint64_t from, const struct moment *now) {
+  uint64_t gap = now->ns - from, busy = now->busy_ns - mark.busy_ns;
+  if (gap < busy + CS_HALT_LEAST_NS) return 0;
+  uint64_t halted = gap - busy, used = now->process_ns - mark.process_ns;
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  uint64_t ran_most = (now->ns - mark.ns - halted) * (uint64_t)(processors > 0 ? processors : 1);
+  return used <= ran_most + halted / SLIVER && sleepers_have_run() ? halted : 0;
+}
+
+static void add(uint64_t from, uint64_t halted) {
+  halts[count % KEPT].from = from;
+  halts[count % KEPT].to = from + halted;
+  count++;
+  total_ns += halted;
+  new_ns += halted;
+  cs_log("the process was stopped for %lu ms", (unsigned long)(halted / 1000000));
+}
+
+void cs_halts_check(uint64_t due_ns) {
+  if (file < 0) return;
+  uint64_t now_ns = cs_clock_now_ns(), from = due_ns > checked_ns ? due_ns : checked_ns;
+  struct moment now;
+  checked_ns = now_ns;
+  if (now_ns < from + CS_HALT_LEAST_NS) {
+    if (now_ns >= next_mark_ns && !take_mark(now_ns)) cs_halts_end();
+    return;
+  }
+  if (!read_moment(&now)) return;
+  uint64_t halted = halted_since(from, &now);
+  if (halted > 0) add(from, halted);
+  mark = now;
+  checked_ns = now.ns;
+}
+
+uint64_t cs_halts_take_new(void) {
+  uint64_t halted = new_ns;
+  new_ns = 0;
+  return halted;
+}
+
+uint64_t cs_halts_within(uint64_t from_ns, uint64_t to_ns) {
+  uint64_t sum = 0, first = count > KEPT ? count - KEPT : 0;
+  for (uint64_t i = count; i > first && halts[(i - 1) % KEPT].to > from_ns; i--) {
+    uint64_t from = halts[(i - 1) % KEPT].from, to = halts[(i - 1) % KEPT].to;
+    if (from < from_ns) from = from_ns;
+    if (to > to_ns) to = to_ns;
+    if (to > from) sum += to - from;
+  }
+  return sum;
+}
+
+bool cs_halts_report(void) {
+  struct cs_wire_halts all = {total_ns};
+  return total_ns == 0 || cs_send(CS_WIRE_HALTS, &all, sizeof all);
+}
