@@ -145,12 +145,13 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
 }
 
 // One that is walked stands for all of its type since the last one that was walked, so each type
-// has as many as were thrown.
+// has as many as were thrown. The nth of a type is walked with a probability of at least EARLY / n,
+// so those after the last one that was walked are a small part of the type.
 static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
-  uint64_t weight;
+  enum { EARLY = 64 };
   if (!take_name(p, &e->type)) return false;
-  cs_event_name_add_unsampled(e->type, 1);
-  if (!cs_throttle_take(CS_WIRE_MODE_EXCEPTION, 1, &weight)) return false;
+  double least = (double)EARLY / (double)cs_event_name_count(e->type);
+  if (!cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, least)) return false;
   e->weight = cs_event_name_take_unsampled(e->type);
   return e->weight > 0;
 }
@@ -208,7 +209,7 @@ static void take(const struct cs_sample_event *event) {
   if (walk(cs_load_acquire(&cs_signal.ring), event))
     cs_throttle_add_walk((enum cs_wire_mode)event->mode);
   else if (event->mode == CS_WIRE_MODE_EXCEPTION)
-    cs_event_name_add_unsampled(event->type, event->weight);
+    cs_event_name_return(event->type, event->weight);
 }
 
 // ---- Pauses ----

@@ -21,13 +21,15 @@ struct name {
   uint64_t hash;
   char *text;
 };
-// All under `lock`, but for `unsampled` and `life`, which are atomic.
+// All under `lock`, but for `counts` and `life`, which are atomic.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;  // by number less one
 static uint32_t count, capacity;
 static uint32_t *slots;  // open addressing over numbers, twice as many as `capacity`; 0: free
-static uint64_t unsampled[MOST_NAMES + 1];  // by number; 512 KiB, of which few pages are touched
-static uint32_t life;                       // bumped when all numbers become invalid
+static struct {
+  uint64_t all, unsampled;
+} counts[MOST_NAMES + 1];  // by number; 1 MiB, of which few pages are touched
+static uint32_t life;      // bumped when all numbers become invalid
 
 // The slot that has the name, or the free one where it belongs.
 static uint32_t *find(uint64_t hash, const char *name) {
@@ -77,12 +79,17 @@ uint32_t cs_event_name_of(const char *text) {
   return number;
 }
 
-void cs_event_name_add_unsampled(uint32_t name, uint64_t events) {
-  cs_add_relaxed(&unsampled[name], events);
+uint64_t cs_event_name_count(uint32_t name) {
+  cs_add_relaxed(&counts[name].unsampled, 1);
+  return cs_add_relaxed(&counts[name].all, 1) + 1;
 }
 
 uint64_t cs_event_name_take_unsampled(uint32_t name) {
-  return cs_take_seq(&unsampled[name], 0);
+  return cs_take_seq(&counts[name].unsampled, 0);
+}
+
+void cs_event_name_return(uint32_t name, uint64_t events) {
+  cs_add_relaxed(&counts[name].unsampled, events);
 }
 
 // The last name as it came: a thread often throws what it has thrown before.
@@ -132,7 +139,7 @@ void cs_event_names_free(void) {
   for (uint32_t i = 0; i < count; i++) free(names[i].text);
   free(names);
   free(slots);
-  memset(unsampled, 0, (count + 1) * sizeof unsampled[0]);
+  memset(counts, 0, (count + 1) * sizeof counts[0]);
   names = NULL;
   slots = NULL;
   count = capacity = 0;

@@ -14,10 +14,13 @@ enum { CS_EVENT_NAME_BYTES = 1024 };  // with the NUL; longer names are cut
 // A name's number, from 1 on, the same for the same text; 0: no memory.
 uint32_t cs_event_name_of_utf16(const uint8_t *utf16, size_t bytes);
 uint32_t cs_event_name_of(const char *text);
-// Counts events of a name that no sample stands for yet. cs_event_name_take_unsampled returns their
-// number, for the sample that is to stand for them, and starts again at 0.
-void cs_event_name_add_unsampled(uint32_t name, uint64_t events);
+// Counts an event of a name, and returns how many there have been.
+uint64_t cs_event_name_count(uint32_t name);
+// Returns the number of events of a name that no sample stands for yet, for the sample that is to
+// stand for them, and begins again at 0. cs_event_name_return takes back those of a sample that was
+// not made.
 uint64_t cs_event_name_take_unsampled(uint32_t name);
+void cs_event_name_return(uint32_t name, uint64_t events);
 
 // ---- The agent's thread ----
 void cs_event_name_copy(uint32_t name, char text[CS_EVENT_NAME_BYTES]);

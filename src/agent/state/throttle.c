@@ -102,6 +102,13 @@ bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) 
   return random_word() < chance;
 }
 
+bool cs_throttle_take_one(enum cs_wire_mode mode, double least) {
+  cs_throttle_count(mode, 1);
+  double chance = (double)cs_load_relaxed(&throttles[mode].chance) / (double)ALWAYS;
+  if (chance < least) chance = least;
+  return chance >= 1 || (double)random_word() < chance * (double)ALWAYS;
+}
+
 void cs_throttle_add_cost(enum cs_wire_mode mode, uint64_t ticks) {
   uint64_t ns = cs_clock_ticks_to_ns(ticks);
   cs_add_relaxed(&throttles[mode].cost_ns, ns < MOST_NS ? ns : MOST_NS);

@@ -120,6 +120,32 @@ static void those_that_are_walked_stand_for_all(void **state) {
   }
 }
 
+// Of each of 1,000 rare types, thrown beside a type of which one of tens is walked: few are left
+// after the last one that is walked.
+static void the_first_of_a_type_are_walked(void **state) {
+  enum { TYPES = 1000, THROWN = 200, EARLY = 64 };
+  struct stream common = {.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
+  uint64_t walked = 0, left = 0, weight;
+  (void)state;
+  run(&common, 1);
+  for (unsigned i = 0; i < TYPES; i++) {
+    unsigned since = 0;
+    for (unsigned n = 1; n <= THROWN; n++) {
+      bool taken = cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, (double)EARLY / n);
+      if (n <= EARLY) assert_true(taken);
+      walked += taken ? 1 : 0;
+      since = taken ? 0 : since + 1;
+    }
+    left += since;
+  }
+  assert_in_range(walked, TYPES * 100, TYPES * 180);
+  assert_in_range(left, 1, (uint64_t)TYPES * THROWN / 50);
+  walked = 0;
+  for (unsigned n = 0; n < 10000; n++)
+    walked += cs_throttle_take(CS_WIRE_MODE_EXCEPTION, 1, &weight) ? 1 : 0;
+  assert_in_range(walked, 1, 1000);  // the others are walked as rarely as before
+}
+
 static void as_many_as_the_user_says(void **state) {
   struct stream exceptions = {.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
   (void)state;
@@ -192,9 +218,10 @@ static void the_budget_is_held_over_all_modes(void **state) {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(few_events_are_all_walked),   TEST(those_that_are_walked_stand_for_all),
-      TEST(as_many_as_the_user_says),    TEST(objects_by_their_interval),
-      TEST(what_walks_cost_bounds_them), TEST(the_budget_is_held_over_all_modes),
+      TEST(few_events_are_all_walked),         TEST(those_that_are_walked_stand_for_all),
+      TEST(the_first_of_a_type_are_walked),    TEST(as_many_as_the_user_says),
+      TEST(objects_by_their_interval),         TEST(what_walks_cost_bounds_them),
+      TEST(the_budget_is_held_over_all_modes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
