@@ -142,7 +142,7 @@ enum cs_wire_kind {
   CS_WIRE_POOL,          // struct cs_wire_pool; the last one counts. Not the agent's
   CS_WIRE_STATUS,        // struct cs_wire_status; of a request that has samples with labels
   CS_WIRE_STARVED,       // struct cs_wire_starved; of each look that found it so. Not the agent's
-  CS_WIRE_HALTS,         // struct cs_wire_halts; before END, if there were any
+  CS_WIRE_TIMES,         // struct cs_wire_times; before END
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -270,10 +270,14 @@ struct cs_wire_ticks {
                     // that have ended and were found before
 };
 
-// Times in which the whole process did not run: a signal, a debugger or the cgroup freezer had
-// stopped it. Mode wall has no samples of them.
-struct cs_wire_halts {
-  uint64_t halted_ns;  // total
+// Zeros: not known.
+struct cs_wire_times {
+  // Mode wall: for how long the whole process did not run, because a signal, a debugger or a
+  // freezer had stopped it. There are no samples of that.
+  uint64_t halted_ns;
+  uint64_t process_ns;  // CPU time of the process while it was recorded, without the agent's thread
+  uint64_t waited_ns;   // for how long the agent's thread has waited for a processor,
+  uint64_t lasted_ns;   // of so much, from the recording's begin until this record
 };
 
 // The signals by which threads are asked for samples, as far as they were not sent or not taken.

@@ -124,7 +124,7 @@ run 0 "$CLRSNAP" report -o nothing.md nothing.clrsnap
 for mode in alloc lock wait exception gc holders; do
   grep -qE "(^|## )$mode: .*none happened while the program was recorded[.]?$|^0 .*: none happened while the program was recorded[.]$" nothing.md || fail "$mode is empty without a reason: $(cat nothing.md)"
 done
-grep -q '^- cpu: no samples; the program used too little CPU time\.$' empty.md || fail "empty: $(cat empty.md)"
+grep -q '^- cpu: no samples; the program used too little CPU time; a sample is due every 2\.00 ms of it\.$' empty.md || fail "empty: $(cat empty.md)"
 grep -q '^- The program was killed' killed.md || fail "killed: $(cat killed.md)"
 cat > check.py <<'X'
 import sys

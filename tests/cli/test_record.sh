@@ -73,6 +73,12 @@ grep -qx 'clrsnap: nothing was sampled: the recording was too short; threads are
 run 5 "$CLRSNAP" record -o missed.html -- "$FAKE" missed 5
 grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no look came while a thread ran' err ||
   fail "missed: $(cat err)"
+said='the recorder waited for a processor for 1.40 s of 1.60 s'
+run 5 "$CLRSNAP" record -o starved.md -- "$FAKE" starved 5
+grep -qx "clrsnap: nothing was sampled: the program used 0.70 s of CPU time, but $said" err && grep -q -- "^- cpu: no samples; .*$said\.$" starved.md ||
+  fail "starved: $(cat err starved.md)"
+run 5 "$CLRSNAP" record --mode cpu,wall -o starved.md -- "$FAKE" starved 5
+grep -qx "clrsnap:   wall: 0 samples: $said" err && grep -q "^clrsnap:   cpu: 0 samples: the program used" err || fail "starved, two modes: $(cat err)"
 # Without a look nothing is known of suspended operations.
 run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
 grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"

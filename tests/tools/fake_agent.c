@@ -554,6 +554,15 @@ int main(int argc, char **argv) {
     put_text("");
     end(CS_WIRE_ENGINE);
     finish(0, 0, 0);
+  } else if (strcmp(what, "starved") == 0) {  // no processor for the agent, for long
+    describe();
+    begin();
+    put(
+        &(struct cs_wire_times){
+            .process_ns = 700000000, .waited_ns = 1400000000, .lasted_ns = 1600000000},
+        sizeof(struct cs_wire_times));
+    end(CS_WIRE_TIMES);
+    finish(0, 0, 0);
   } else if (strcmp(what, "hostile") == 0) {
     hostile();
   } else if (strcmp(what, "hostile-refusal") == 0) {

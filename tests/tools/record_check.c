@@ -37,7 +37,7 @@ static struct cs_wire_end end;
 static struct cs_wire_stops stops_told;
 static struct cs_wire_put_off put_off_told;
 static struct cs_wire_ticks ticks_told;
-static struct cs_wire_halts halts_told;
+static struct cs_wire_times times_told;
 static struct cs_wire_lost_signals lost_signals_told;
 static struct cs_wire_small_stacks small_stacks_told;
 static struct cs_wire_engine engine_told;
@@ -232,9 +232,9 @@ static void take(const struct cs_wire_record *r) {
                 ticks_told.left_out + ticks_told.uncovered_ns + ticks_told.native > 0,
             "TICKS", ticks_told.taken);
       break;
-    case CS_WIRE_HALTS:
-      check(CS_DECODE(r, CS_WIRE_HALTS, &halts_told) && halts_told.halted_ns > 0, "HALTS",
-            halts_told.halted_ns);
+    case CS_WIRE_TIMES:
+      check(CS_DECODE(r, CS_WIRE_TIMES, &times_told) && times_told.process_ns > 0, "TIMES",
+            times_told.process_ns);
       break;
     case CS_WIRE_ENGINE:
       check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.used != 0, "ENGINE",

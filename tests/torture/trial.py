@@ -172,7 +172,7 @@ class Trial:
         code = self.finish(recorder, "the command")
         said = self.text("command.err")
         # A program that hardly runs, and a short recording: both may be so.
-        if code == 0 or code == 1 and re.search("^clrsnap: nothing was sampled: the (program used|recording was) too", said, re.M):
+        if code == 0 or code == 1 and re.search("^clrsnap: nothing was sampled: the (program used|recording was too|recorder waited)", said, re.M):
             self.recordings += 1
             self.check_summary(said, least=0)
         elif not re.search("^clrsnap: " if interrupted else hazards.REFUSALS.get(self.hazard, r"^\b$"), said, re.M):

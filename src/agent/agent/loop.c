@@ -157,7 +157,7 @@ static bool begin_events(struct cs_error *err) {
 static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
   ticks = (struct cs_wire_ticks){0};
-  if (cs_wants(CS_WIRE_MODE_WALL)) cs_halts_begin(cs_sleepers_have_run);
+  cs_halts_begin(cs_wants(CS_WIRE_MODE_WALL) ? cs_sleepers_have_run : NULL);
   cs_throttle_start(cs_agent.start_ns);
   cs_type_sums_begin();
   cs_budget_start(cs_agent.start_ns);
@@ -387,8 +387,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   (void)cs_weight_report_put_off();
   cs_awaits_log();
   cs_drain_losses(end.lost);
-  (void)cs_halts_report();
-  cs_halts_end();
+  (void)cs_halts_end();
   (void)cs_send(CS_WIRE_END, &end, sizeof end);
   if (trusted)
     cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);

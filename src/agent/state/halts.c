@@ -30,14 +30,15 @@ enum {
 
 struct moment {
   uint64_t ns;
-  uint64_t busy_ns;     // of this thread: on a processor, and waiting for one
+  uint64_t ran_ns;      // this thread, on a processor
+  uint64_t waited_ns;   // this thread, for a processor
   uint64_t process_ns;  // CPU time of the process
 };
 
 static struct { uint64_t from, to; } halts[KEPT];
 static uint64_t count, total_ns, new_ns;
 static bool (*sleepers_have_run)(void);
-static struct moment mark;  // not long before the last check
+static struct moment begun, mark;  // the recording's begin; not long before the last check
 static uint64_t next_mark_ns;
 static uint64_t checked_ns;  // when it was last looked for one
 static int file = -1;
@@ -48,8 +49,8 @@ static bool read_moment(struct moment *m) {
   ssize_t got = file < 0 ? 0 : pread(file, text, sizeof text - 1, 0);
   if (got <= 0) return false;
   text[got] = '\0';
-  m->busy_ns = strtoull(text, &end, 10);
-  m->busy_ns += strtoull(end, &end, 10);
+  m->ran_ns = strtoull(text, &end, 10);
+  m->waited_ns = strtoull(end, &end, 10);
   m->process_ns = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
   m->ns = cs_clock_now_ns();
   return strtoull(end, NULL, 10) != 0;
@@ -62,6 +63,11 @@ static bool take_mark(uint64_t now_ns) {
   return read;
 }
 
+static void give_up(void) {
+  if (file >= 0) (void)close(file);
+  file = -1;
+}
+
 void cs_halts_begin(bool (*have_run)(void)) {
   char path[64];
   (void)snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
@@ -69,20 +75,17 @@ void cs_halts_begin(bool (*have_run)(void)) {
   sleepers_have_run = have_run;
   file = open(path, O_RDONLY | O_CLOEXEC);
   checked_ns = cs_clock_now_ns();
-  if (take_mark(checked_ns)) return;
+  bool counts = take_mark(checked_ns);
+  begun = mark;
+  if (counts) return;
   cs_log("no schedstat: a stop of the program is not recognised");
-  cs_halts_end();
-}
-
-void cs_halts_end(void) {
-  if (file >= 0) (void)close(file);
-  file = -1;
+  give_up();
 }
 
 // How long the thread has done nothing since `from`, though it was to. 0: not long enough, or other
 // threads have run meanwhile, or slept on.
 static uint64_t halted_since(uint64_t from, const struct moment *now) {
-  uint64_t gap = now->ns - from, busy = now->busy_ns - mark.busy_ns;
+  uint64_t gap = now->ns - from, busy = now->ran_ns - mark.ran_ns + now->waited_ns - mark.waited_ns;
   if (gap < busy + CS_HALT_LEAST_NS) return 0;
   uint64_t halted = gap - busy, used = now->process_ns - mark.process_ns;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -100,12 +103,12 @@ static void add(uint64_t from, uint64_t halted) {
 }
 
 void cs_halts_check(uint64_t due_ns) {
-  if (file < 0) return;
+  if (file < 0 || sleepers_have_run == NULL) return;
   uint64_t now_ns = cs_clock_now_ns(), from = due_ns > checked_ns ? due_ns : checked_ns;
   struct moment now;
   checked_ns = now_ns;
   if (now_ns < from + CS_HALT_LEAST_NS) {
-    if (now_ns >= next_mark_ns && !take_mark(now_ns)) cs_halts_end();
+    if (now_ns >= next_mark_ns && !take_mark(now_ns)) give_up();
     return;
   }
   if (!read_moment(&now)) return;
@@ -132,7 +135,15 @@ uint64_t cs_halts_within(uint64_t from_ns, uint64_t to_ns) {
   return sum;
 }
 
-bool cs_halts_report(void) {
-  struct cs_wire_halts all = {total_ns};
-  return total_ns == 0 || cs_send(CS_WIRE_HALTS, &all, sizeof all);
+bool cs_halts_end(void) {
+  struct cs_wire_times times = {.halted_ns = total_ns};
+  struct moment now;
+  if (read_moment(&now)) {
+    uint64_t own = now.ran_ns - begun.ran_ns, all = now.process_ns - begun.process_ns;
+    times.process_ns = all > own ? all - own : 0;
+    times.waited_ns = now.waited_ns - begun.waited_ns;
+    times.lasted_ns = now.ns - begun.ns;
+  }
+  give_up();
+  return cs_send(CS_WIRE_TIMES, &times, sizeof times);
 }

@@ -72,7 +72,7 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_uint(j, "asleep", f->asleep);
   if (f->mode == CS_WIRE_MODE_WALL)
     CS_JSON_UINTS(j, {"uncoveredNs", f->ticks.uncovered_ns}, {"nativeThreads", f->ticks.native},
-                  {"haltedNs", f->halts.halted_ns});
+                  {"haltedNs", f->times.halted_ns});
   if (f->mode == CS_WIRE_MODE_ASYNC)
     CS_JSON_UINTS(j, {"looks", f->looks.looks}, {"looksNs", f->looks.covered_ns});
   put_engine(j, f);

@@ -26,7 +26,7 @@ void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {
   else if (f->mode == CS_WIRE_MODE_ASYNC)
     cs_print(out, "no look at suspended operations succeeded");
   else if (mode->timed)
-    cs_put_too_little(f, out);
+    cs_put_why_nothing(f, out);
   else
     cs_print(out, "none happened while the program was recorded");
 }
@@ -87,9 +87,9 @@ static void check_looks(struct list *l, const struct cs_facts *f) {
 }
 
 static void check_halts(struct list *l, const struct cs_facts *f) {
-  if (f->mode != CS_WIRE_MODE_WALL || f->halts.halted_ns == 0 || !item(l)) return;
+  if (f->mode != CS_WIRE_MODE_WALL || f->times.halted_ns == 0 || !item(l)) return;
   cs_print(l->out, "wall: ");
-  cs_put_halts(l->out, f->halts.halted_ns);
+  cs_put_halts(l->out, f->times.halted_ns);
   cs_print(l->out, ".\n");
 }
 
@@ -102,7 +102,7 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
   }
   if (mode->timed && f->samples == 0 && item(l)) {
     cs_print(l->out, "%s: no samples; ", mode->token);
-    cs_put_too_little(f, l->out);
+    cs_put_why_nothing(f, l->out);
     cs_print(l->out, ".\n");
   } else if (f->samples > 0 && f->samples < FEW && !cs_markdown_has_all(f) && item(l)) {
     cs_print(l->out, "%s: few samples (%" PRIu64 ").\n", mode->token, f->samples);

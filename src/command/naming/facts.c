@@ -78,7 +78,7 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->finished = rec->finished;
   f->suspensions = rec->end.runtime_suspensions;
   f->ticks = rec->ticks;
-  f->halts = rec->halts;
+  f->times = rec->times;
   f->lost_signals = rec->lost_signals;
   f->small_stacks = rec->small_stacks;
   f->stopped = rec->stops;

@@ -109,15 +109,6 @@ uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,
   return node;
 }
 
-void cs_put_too_little(const struct cs_facts *f, FILE *out) {
-  if (f->mode != CS_WIRE_MODE_WALL)
-    cs_print(out, "the program used too little %s", cs_mode_of(f)->whole);
-  else if (f->duration_ns < 2000000000u / (f->hz > 0 ? f->hz : 1))
-    cs_print(out, "the recording was too short");
-  else
-    cs_print(out, "no thread that runs managed code was found");
-}
-
 void cs_profile_free(struct cs_profile *p) {
   cs_strings_free(&p->strings);
   cs_strings_free(&p->sources);

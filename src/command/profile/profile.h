@@ -131,7 +131,7 @@ struct cs_facts {
   struct cs_pool_cause pool_cause;
   const char *looks_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
-  struct cs_wire_halts halts;
+  struct cs_wire_times times;
   struct cs_wire_lost_signals lost_signals;
   struct cs_wire_small_stacks small_stacks;
   struct cs_wire_stops stopped;
@@ -170,7 +170,7 @@ static inline double cs_rate_reached(const struct cs_facts *f) {
 }
 
 // Why a mode of samples in time has none: "the program used too little CPU time".
-void cs_put_too_little(const struct cs_facts *f, FILE *out);
+void cs_put_why_nothing(const struct cs_facts *f, FILE *out);
 
 // Of two recordings that are compared: which is the only one that has the profile's mode.
 enum cs_only { CS_ONLY_NONE, CS_ONLY_BEFORE, CS_ONLY_AFTER };

@@ -58,7 +58,7 @@ enum cs_file_kind {
   CS_FILE_POOL_WAITS,    // u32 count, u32 0; count * struct cs_rec_pool_wait
   CS_FILE_STATUS,        // struct cs_wire_status
   CS_FILE_FATE,          // string
-  CS_FILE_HALTS,         // struct cs_wire_halts
+  CS_FILE_TIMES,         // struct cs_wire_times
 };
 
 // The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the
@@ -96,7 +96,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_looks) == 56 &&
                    sizeof(struct cs_wire_lost_signals) == 24 &&
                    sizeof(struct cs_wire_small_stacks) == 8 && sizeof(struct cs_wire_pool) == 56 &&
-                   sizeof(struct cs_wire_status) == 8 && sizeof(struct cs_wire_halts) == 8,
+                   sizeof(struct cs_wire_status) == 8 && sizeof(struct cs_wire_times) == 32,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

@@ -128,7 +128,7 @@ enum cs_file_kind cs_file_kind_of(uint32_t wire_kind) {
       [CS_WIRE_LOOKS] = CS_FILE_LOOKS,
       [CS_WIRE_POOL] = CS_FILE_POOL,
       [CS_WIRE_STATUS] = CS_FILE_STATUS,
-      [CS_WIRE_HALTS] = CS_FILE_HALTS,
+      [CS_WIRE_TIMES] = CS_FILE_TIMES,
   };
   return wire_kind < CS_COUNT(kinds) ? kinds[wire_kind] : 0;
 }

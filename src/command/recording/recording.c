@@ -413,8 +413,8 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return CS_DECODE(r, CS_WIRE_POOL, &rec->pool);
     case CS_WIRE_TICKS:
       return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
-    case CS_WIRE_HALTS:
-      return CS_DECODE(r, CS_WIRE_HALTS, &rec->halts);
+    case CS_WIRE_TIMES:
+      return CS_DECODE(r, CS_WIRE_TIMES, &rec->times);
     case CS_WIRE_PUT_OFF:
       return CS_DECODE(r, CS_WIRE_PUT_OFF, &rec->put_off);
     case CS_WIRE_LOST_SIGNALS:

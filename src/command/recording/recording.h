@@ -161,7 +161,7 @@ struct cs_recording {
   struct cs_wire_stops stops;                // zero: the runtime was not stopped
   struct cs_wire_put_off put_off;            // zero: none was
   struct cs_wire_ticks ticks;                // zero: none was skipped
-  struct cs_wire_halts halts;                // zero: the program was not stopped
+  struct cs_wire_times times;                // zero: not known
   struct cs_wire_looks looks;                // zero: mode async was not recorded
   uint32_t looks_why;                        // string id
   struct cs_wire_pool pool;                  // zero: the thread pool was not read

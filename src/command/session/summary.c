@@ -75,9 +75,9 @@ static double us(uint64_t ns) {
 }
 
 static void print_halts(const struct cs_facts *f, FILE *out) {
-  if (f->mode != CS_WIRE_MODE_WALL || f->halts.halted_ns == 0) return;
+  if (f->mode != CS_WIRE_MODE_WALL || f->times.halted_ns == 0) return;
   cs_print(out, PREFIX);
-  cs_put_halts(out, f->halts.halted_ns);
+  cs_put_halts(out, f->times.halted_ns);
   cs_print(out, "\n");
 }
 
@@ -394,6 +394,10 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
   else if (!mode->timed && f->samples < events)
     print_walked(f, value, out);
   if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
+  if (mode->timed && events == 0 && f->mode != CS_WIRE_MODE_ASYNC) {
+    cs_print(out, ": ");
+    cs_put_why_nothing(f, out);
+  }
   cs_print(out, "\n");
   if (f->mode == CS_WIRE_MODE_HOLDERS && f->weight > 0) {
     cs_print(out, PREFIX "    waits for locks: ");
@@ -421,8 +425,10 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
     cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode_of(&set->profiles[i].facts)->token);
   if (cs_mode_of(f)->timed && f->hz > 0) cs_print(out, ", %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
-  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0)
-    cs_print_nothing(f, out);
+  if (samples > 0 || set->count != 1 || !cs_mode_of(f)->timed || f->hz == 0) return;
+  cs_print(out, PREFIX "nothing was sampled: ");
+  cs_put_why_nothing(f, out);
+  cs_print(out, "\n");
 }
 
 static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {

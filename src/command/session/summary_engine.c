@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The summary's lines on what made threads take samples, and why nothing was sampled. One thread.
-// Signal-safe: no.
+// The summary's lines on what made threads take samples. One thread. Signal-safe: no.
 #include "session/summary_engine.h"
 
 #include <inttypes.h>
@@ -15,32 +14,6 @@
 
 static uint64_t period_ns(const struct cs_facts *f) {
   return 1000000000u / f->hz;
-}
-
-static void print_too_little(const struct cs_facts *f, FILE *out) {
-  cs_put_too_little(f, out);
-  cs_print(out, f->mode == CS_WIRE_MODE_WALL ? "; threads are sampled every "
-                                             : "; a sample is due every ");
-  cs_put_amount(out, CS_UNIT_NS, period_ns(f));
-  cs_print(out, f->mode == CS_WIRE_MODE_WALL ? "\n" : " of it\n");
-}
-
-void cs_print_nothing(const struct cs_facts *f, FILE *out) {
-  const struct cs_engine_facts *e = &f->engine;
-  cs_print(out, PREFIX "nothing was sampled: ");
-  if (!f->ended || !f->finished)
-    cs_print(out, "the recording breaks off before its first sample\n");
-  else if (f->stopped.unsampled_ns > 0)
-    cs_print(out, "the threads could not be given larger signal stacks before they used %s time\n",
-             cs_mode_of(f)->token);
-  else if (e->cpu_ns >= LEAST_CPU_NS && f->event == 0)
-    cs_print(out, "the program used %.2f s of CPU time, but no %s\n", (double)e->cpu_ns / 1e9,
-             e->used == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran"
-                                             : "thread took its signal");
-  else if (f->ticks.taken == 0 && f->ticks.left_out > 0)
-    cs_print(out, "the recorder got no processor\n");
-  else
-    print_too_little(f, out);
 }
 
 // A kernel that finds samples too frequent skips some, and each stands for more.

@@ -7,7 +7,6 @@
 
 #include "profile/profile.h"
 
-void cs_print_nothing(const struct cs_facts *f, FILE *out);  // why there is no sample
 void cs_print_engine(const struct cs_facts *f, FILE *out);
 
 #endif
