@@ -197,7 +197,7 @@ static void report(const struct compiled *c, const struct cs_cfi_stats *stats, u
         stats->skipped, stats->distrusted);
 }
 
-// Needs the runtime's own text, 5 MB of libcoreclr, which takes 2 ms once.
+// Needs the runtime's own text, 5 MB of libcoreclr, which takes 5 ms once.
 static void correct_rows(struct cs_native *native, const struct cs_candidate *candidate,
                          struct cs_rows *rows) {
   enum { MOST = 64 << 20 };  // the text of a program that is a single file has 8 MB

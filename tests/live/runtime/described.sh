@@ -17,7 +17,9 @@ record() {
   [ $? = 7 ] || { cat err; fail "record $*: the exit code is not the program's"; }
   grep -qx 'sum 20295' out || { cat out; fail "record $*: the program's output has changed"; }
 }
-record -F 999 -o cpu.txt
+CLRSNAP_LOG=$WORK/log record -F 999 -o cpu.txt
+grep -q 'recorded: ' log || { cat log; fail "no log"; }
+! grep 'functions with wrong unwind data' log || fail "not all of them are known here"
 grep -q "samples in .*(cpu, 999 Hz, .NET $VERSION)" err || { cat err; fail "nothing was recorded"; }
 grep -q '^clrsnap: complete walks 100.00 %' err || { cat err; fail "walks were cut"; }
 record --mode wall -F 499 -o wall.txt

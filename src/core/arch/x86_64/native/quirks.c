@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Hand-written code of CoreCLR whose .eh_frame is wrong. (Seen on .NET 10.0.12 and 10.0.14 as walks
 // that ended in unknown code, one in 10,000 while collections run back to back.) Each function is
-// recognised by its code and gets rows of its own; if it is not found, the rows stay as they are.
-// Not for handlers.
+// recognised by its code, which differs between versions, and gets rows of its own; if it is not
+// found, the rows stay as they are. Not for handlers.
 //
 //   OnHijackTripThread
 //       is not called but returned to: the runtime has overwritten a return address with its
@@ -57,10 +57,21 @@ static const struct place trip_places[] = {
     {0x39, 56, 6, 0}, {0x3B, 48, 5, 0},     {0x3D, 40, 4, 0}, {0x3F, 32, 3, 0}, {0x41, 24, 2, 0},
     {0x42, 16, 1, 0}, {0x43, 8, 0, 0},
 };
+// .NET 9's: the same without rcx, and with 28h bytes instead of 20h.
+static const struct place trip_places_9[] = {
+    {0x00, 0, 0, 0},      {0x01, 8, 0, 0},  {0x02, 16, 1, 0}, {0x03, 24, 2, 0}, {0x05, 32, 3, 0},
+    {0x07, 40, 4, 0},     {0x09, 48, 5, 0}, {0x0B, 56, 6, 0}, {0x0C, 64, 6, 0}, {0x0D, 72, 6, 0},
+    {0x15, 112, 6, TRIP}, {0x35, 72, 6, 0}, {0x36, 64, 6, 0}, {0x37, 56, 6, 0}, {0x39, 48, 5, 0},
+    {0x3B, 40, 4, 0},     {0x3D, 32, 3, 0}, {0x3F, 24, 2, 0}, {0x40, 16, 1, 0}, {0x41, 8, 0, 0},
+};
 // mov rax, 1; and rax, r11; pop rax; jne ...; pop rdx; jmp rax; ...; pop rdx; push r10; jmp ...
 static const struct place resolve_places[] = {
     {0x00, 24, 0, 0}, {0x0B, 16, 0, 0}, {0x33, 8, 0, 0},
     {0x35, 16, 0, 0}, {0x44, 8, 0, 0},  {0x46, 16, 0, 0},
+};
+static const struct place resolve_places_9[] = {
+    {0x00, 24, 0, 0}, {0x0B, 16, 0, 0}, {0x32, 8, 0, 0},
+    {0x34, 16, 0, 0}, {0x43, 8, 0, 0},  {0x45, 16, 0, 0},
 };
 // push rbp; mov r10, rdi; mov r11, rsi; loads; mov rax, [r10+rip]; mov rsp, [r10+rsp]; jmp rax; and
 // for a CONTEXT without control registers pop rbp; ret. At the jump, the sp is already the
@@ -69,7 +80,7 @@ static const struct place restore_places[] = {
     {0x00, 8, 0, 0},     {0x01, 0, 0, CS_RDI}, {0x04, 0, 0, CS_R10},
     {0xA0, 0, 0, JUMPS}, {0xA2, 16, 1, 0},     {0xA3, 8, 0, 0},
 };
-static const struct quirk quirks[CS_QUIRKS] = {
+static const struct quirk quirks[] = {
     {"OnHijackTripThread",
      {{0x00, 22,
        "\x50\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x51\x52\x50\x48\x89\xE7\x48\x8D\x64\x24\xE0"},
@@ -86,6 +97,22 @@ static const struct quirk quirks[CS_QUIRKS] = {
      0x4B,
      resolve_places,
      CS_COUNT(resolve_places)},
+    {"OnHijackTripThread",
+     {{0x00, 21,
+       "\x50\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x52\x50\x48\x89\xE7\x48\x8D\x64\x24\xD8"},
+      {0x30, 18, "\x48\x8D\x64\x24\x28\x58\x5A\x41\x5C\x41\x5D\x41\x5E\x41\x5F\x5B\x5D\xC3"}},
+     2,
+     0x42,
+     trip_places_9,
+     CS_COUNT(trip_places_9)},
+    {"ResolveWorkerChainLookupAsmStub",
+     {{0x00, 12, "\x48\xC7\xC0\x01\x00\x00\x00\x4C\x21\xD8\x58\x75"},
+      {0x31, 3, "\x5A\xFF\xE0"},
+      {0x42, 4, "\x5A\x41\x52\xE9"}},
+     3,
+     0x4A,
+     resolve_places_9,
+     CS_COUNT(resolve_places_9)},
     {"RtlRestoreContext",
      {{0x00, 14, "\x55\x49\x89\xFA\x49\x89\xF3\x41\xF6\x42\x30\x02\x74\x54"},
       {0x62, 7, "\x41\xF6\x42\x30\x01\x74\x39"},
@@ -104,14 +131,17 @@ static bool matches(const struct quirk *quirk, const uint8_t *code, size_t room)
   return true;
 }
 
-// Returns the function's offset in the text, where functions are aligned to 16 bytes; UINT32_MAX if
-// it is not there, or there twice.
+// Returns the function's offset in the text, where .NET 9's are not aligned; UINT32_MAX if it is not
+// there, or there twice.
 static uint32_t locate(const struct quirk *quirk, const uint8_t *text, size_t size) {
+  const struct piece *first = &quirk->piece[0];
+  const uint8_t *from = text, *end = text + size, *found;
   uint32_t at = UINT32_MAX;
-  for (size_t i = 0; i + quirk->size <= size; i += 16) {
-    if (!matches(quirk, text + i, size - i)) continue;
+  for (; (found = memmem(from, (size_t)(end - from), first->bytes, first->size)) != NULL;
+       from = found + 1) {
+    if (!matches(quirk, found, (size_t)(end - found))) continue;
     if (at != UINT32_MAX) return UINT32_MAX;
-    at = (uint32_t)i;
+    at = (uint32_t)(found - text);
   }
   return at;
 }

@@ -6,7 +6,7 @@
 #include "native/cfi.h"
 
 enum {
-  CS_QUIRKS = 3,       // functions that are recognised by their own code, on .NET 10
+  CS_QUIRKS = 3,       // functions that are recognised by their own code, on .NET 9 and 10
   CS_QUIRK_MAX = 128,  // more than the number of those and of functions recognised by shape
 };
 
