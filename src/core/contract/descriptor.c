@@ -121,6 +121,9 @@ static const struct field optional_fields[] = {
     F("ExceptionInfo", "ExceptionFlags", exception_info.flags), // .NET 11, as the next two
     F("ExceptionInfo", "StackLowBound", exception_info.unwound_lo),
     F("ExceptionInfo", "StackHighBound", exception_info.unwound_hi),
+    F("ExceptionInfo", "MethodToLeave", exception_info.method_to_leave), // .NET 9, as the next two
+    F("ExceptionInfo", "IteratorSP", exception_info.iterator_sp),
+    F("ExceptionInfo", "HandlerCallersSP", exception_info.handler_callers_sp),
     F("String", "m_StringLength", string.length),
     F("String", "m_FirstChar", string.first_char),
     F("Array", "!", array.size),

@@ -168,6 +168,8 @@ struct cs_layout {
     uint32_t previous_nested;
     // CS_NO_FIELD: unknown. In no descriptor of .NET 10 (docs/runtime-offsets.md).
     uint32_t flags, handler_entered, unwound_lo, unwound_hi;
+    // Of .NET 9 only, which does not move unwound_hi with each frame.
+    uint32_t method_to_leave, iterator_sp, handler_callers_sp;
   } exception_info;
   struct cs_frame_ids frame_ids;
 

@@ -128,6 +128,40 @@ CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct c
   capture->exception_count = n;
 }
 
+// .NET 9: the sp of the frame that the second pass has reached; 0 until it has reached one. Beyond
+// a handler of an enclosing exception comes that one's dispatch, which has no frames to unwind: the
+// pass goes on at the frame whose handler it was.
+CS_ISLAND static uint64_t pass_position(const struct cs_world *world, const struct cs_stack *stack,
+                                        uint64_t info) {
+  const struct cs_layout *l = &world->layout;
+  uint64_t method, sp, handler, next = info;
+  if (!cs_stack_u64(&world->mem, stack, info + l->exception_info.method_to_leave, &method) ||
+      method == 0 || !cs_stack_u64(&world->mem, stack, info + l->exception_info.iterator_sp, &sp))
+    return 0;
+  for (int i = 0; i < CS_EXCEPTIONS; i++, info = next) {
+    if (!cs_stack_u64(&world->mem, stack, info + l->exception_info.previous_nested, &next) ||
+        next <= info || (next & 7) != 0 || sp < info ||
+        !cs_stack_u64(&world->mem, stack, next + l->exception_info.handler_callers_sp, &handler))
+      break;
+    if (sp >= handler && sp < next) {
+      (void)cs_stack_u64(&world->mem, stack, next + l->exception_info.unwound_hi, &sp);
+      break;
+    }
+  }
+  return sp;
+}
+
+// Reads the upper end of what has been unwound. .NET 9 moves it only when it calls a handler.
+CS_ISLAND static bool unwound_up_to(const struct cs_world *world, const struct cs_stack *stack,
+                                    uint64_t info, uint64_t *hi) {
+  const struct cs_layout *l = &world->layout;
+  if (!cs_stack_u64(&world->mem, stack, info + l->exception_info.unwound_hi, hi)) return false;
+  if (l->exception_info.iterator_sp == CS_NO_FIELD) return true;
+  uint64_t sp = pass_position(world, stack, info);
+  if (sp > *hi) *hi = sp;
+  return true;
+}
+
 CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs_world *world,
                                      const struct cs_stack *stack, uint64_t clr_thread) {
   const struct cs_layout *l = &world->layout;
@@ -139,7 +173,7 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
       !cs_mem_u64(&world->mem, clr_thread + l->thread.exception_tracker, &info) ||
       (info & 7) != 0 || !cs_stack_holds(stack, info, EXINFO_BYTES) ||
       !cs_stack_u64(&world->mem, stack, info + l->exception_info.unwound_lo, &lo) ||
-      !cs_stack_u64(&world->mem, stack, info + l->exception_info.unwound_hi, &hi) ||
+      !unwound_up_to(world, stack, info, &hi) ||
       !cs_stack_u64(&world->mem, stack, info + l->exception_info.flags, &flags))
     return;
   note_exceptions(capture, world, stack, info);

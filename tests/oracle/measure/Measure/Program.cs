@@ -17,7 +17,7 @@ var unmeasured = new Dictionary<string, string>
 {
     ["Context.!"] = "oracle.sync: the size that CoreCLR passes",
     ["Thread.ExceptionTracker"] = "oracle.sync: walks during exceptions",
-    ["ExceptionInfo.*"] = "oracle.sync: walks during exceptions",
+    ["ExceptionInfo.*"] = "oracle.sync: walks during exceptions; oracle.shadow: between two handlers",
     ["DynamicMethodDesc.MethodName"] = "live.names: names of dynamic methods",
     ["String.*"] = "live.names: names of threads",
     ["ImageDataDirectory.*"] = "the format of PE images",
