@@ -50,6 +50,11 @@ few=3 # and some may already be open, inherited from the caller of the test
 { until prlimit --nofile=$few "$CLRSNAP" version; do few=$((few + 1)); done; } >/dev/null 2>&1
 for more in 0 1 2 3 4 6 12 60; do limited "nofile=$((few + more))" "${report[@]}"; done
 for size in 100 4096 65536 100000000; do limited "fsize=$size" "${report[@]}"; done
+for kib in 64 128 256 511 512 1024; do
+  before=$refused
+  limited "stack=$((kib * 1024))" "${report[@]}"
+  { [ $kib -ge 512 ] && [ $refused = $before ]; } || grep -q "^clrsnap: the stack of this command may only grow to $kib KiB" err || fail "a stack of $kib KiB: $(cat err)"
+done
 { [ $worked -gt 2 ] && [ $refused -gt 2 ]; } || fail "$worked worked, $refused refused: nothing is tried"
 for more in 0 1 2 4 6 8 12; do
   got=0 files=$((few + more))

@@ -119,6 +119,10 @@ grep -q '^gc: .*; 40 pauses, every one$' all.md && ! grep -q 'gc: few' all.md ||
 # Each mode has a heading with its own amount, and, below it, its method with the most.
 awk '/^[a-z]+: .*; [0-9]+ / { modes++; next } / %  .*(Shop|Odd)/ && modes > last { rows++; last = modes } END { exit modes != 7 || rows != 7 }' all.md ||
   fail "a mode has no row: $(cat all.md)"
+# What was not walked has a row of its own, and an amount that is the number of events is said once.
+run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o unwalked.clrsnap -o unwalked.md -- "$FAKE" unwalked
+grep -qE '^ *[0-9.]+ % +30000000 events  \[stacks that were not walked\]$' unwalked.md || fail "unwalked: $(cat unwalked.md)"
+grep -qE '^exception: 122000000 exceptions, 40 of them walked, [^;]*$' unwalked.md || fail "unwalked: $(cat unwalked.md)"
 run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o nothing.clrsnap -- "$FAKE" empty
 run 0 "$CLRSNAP" report -o nothing.md nothing.clrsnap
 for mode in alloc lock wait exception gc holders; do

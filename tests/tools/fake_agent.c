@@ -276,6 +276,21 @@ static void uneven(void) {
   }
 }
 
+// The same, and exceptions that no walked one stands for.
+static void unwalked(void) {
+  enum { TYPE = 30 };
+  uneven();
+  thread(UINT32_MAX, 0, CS_WIRE_UNWALKED);
+  function(TYPE, CS_WIRE_FN_TYPE, "", "", "Shop.SoldOutException", "");
+  sampled_mode = CS_WIRE_MODE_EXCEPTION;
+  weight = 30000000;
+  SAMPLE(UINT32_MAX, CS_STOP_BASE, 1, MANAGED(TYPE, 0));
+  struct cs_wire_events events = {CS_WIRE_MODE_EXCEPTION, 0, 122000000, 122000000, 40};
+  begin();
+  put(&events, sizeof events);
+  end(CS_WIRE_EVENTS);
+}
+
 // A server: requests in the pool, under the framework's plumbing, and a thread that waits for events
 // of sockets. 17 samples are work: 8 in Sum, 4 and 2 in Work behind other middleware, 3 in Main.
 enum { START = 20, WORKER, DISPATCH, KESTREL, HOSTS, ROUTES, SOCKETS };
@@ -520,6 +535,9 @@ int main(int argc, char **argv) {
     uneven();
     while (strcmp(what, "uneven") != 0 && !cs_load_acquire(&header->stop)) nap();
     finish(40 * (uint64_t)__builtin_popcount(header->modes), 0, 0);
+  } else if (strcmp(what, "unwalked") == 0) {
+    unwalked();
+    finish(40 * (uint64_t)__builtin_popcount(header->modes) + 1, 0, 0);
   } else if (strcmp(what, "served") == 0) {
     served();
     finish(37, 0, 0);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/base.h"
 #include "base/print.h"
@@ -10,7 +11,10 @@
 #include "util/say.h"
 #include "util/spelling.h"
 
-enum { MOST_VERBS = 8 };
+enum {
+  MOST_VERBS = 8,
+  LEAST_STACK = 512 << 10,  // twice what the longest chains of calls need
+};
 
 // By what they are for, in the order of the help.
 static const struct group {
@@ -81,6 +85,15 @@ static bool is(const char *word, const char *verb, const char *option, const cha
   return strcmp(word, verb) == 0 || strcmp(word, option) == 0 || strcmp(word, letter) == 0;
 }
 
+// A stack that may not grow ends the command without a word.
+static bool has_room_for_stack(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= LEAST_STACK) return true;
+  cs_say("the stack of this command may only grow to %llu KiB: raise ulimit -s to %d",
+         (unsigned long long)limit.rlim_cur >> 10, LEAST_STACK >> 10);
+  return false;
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) {
     print_help(stderr);
@@ -98,6 +111,7 @@ int main(int argc, char **argv) {
     print_help(stdout);
     return cs_say_if_lost(0);
   }
+  if (!has_room_for_stack()) return CS_EXIT_FAILURE;
   const struct cs_command *verb = find_verb(argv[1]);
   return verb != NULL ? cs_command_main(verb, argc - 1, argv + 1) : unknown_verb(argv[1]);
 }

@@ -50,8 +50,10 @@ static void put_heading(const struct cs_markdown_section *s, FILE *out) {
     cs_print(out, "\n");
     return;
   }
-  cs_put_whole(out, mode, cs_facts_whole(f));
-  cs_print(out, "; ");
+  if (mode->unit != CS_UNIT_COUNT || f->events == 0) {  // else the number of samples is the amount
+    cs_put_whole(out, mode, cs_facts_whole(f));
+    cs_print(out, "; ");
+  }
   cs_put_samples(out, f);
   if (cs_markdown_has_all(f))
     cs_print(out, ", every one");
@@ -114,7 +116,7 @@ void cs_brief_put_mode(const struct cs_markdown_section *s, const struct cs_deta
   }
   if (s->p->facts.unwalked_weight > 0) {
     begin_row(s, s->p->facts.unwalked_weight, out);
-    cs_print(out, CS_WIRE_UNWALKED);
+    cs_print(out, CS_WIRE_UNWALKED "\n");
   }
   put_others(s, d, out);
   for (size_t i = 0; i < s->stack_count && i < d->stacks; i++) {
