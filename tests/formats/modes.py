@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""modes.py FORMAT PREFIX: compares files of a recording of tests/apps/Modes with its truth ("truth MODE NAME AMOUNT"
+"""modes.py FORMAT PREFIX [WITHOUT...]: compares files of a recording of tests/apps/Modes with its truth ("truth MODE NAME AMOUNT"
 lines on standard input). Shares of a mode must be right to within 2 points, and amounts that are not estimated to
 within 2 % plus the "slack MODE NANOSECONDS" that a busy machine has put between two clocks. FORMAT collapsed reads
 PREFIX.MODE.folded; the other formats have all modes in one file. pprof: PREFIX.pb.gz, through `go tool pprof`;
@@ -71,7 +71,7 @@ def stacks_otlp(prefix, mode):
 
 
 def main():
-    form, prefix = sys.argv[1:]
+    form, prefix, *without = sys.argv[1:]
     truth, ran, leaves, slack = {}, {}, {}, {"alloc": 0.0, "exception": 0.0}
     for line in sys.stdin:
         word, mode, *name, amount = line.split()
@@ -95,6 +95,8 @@ def main():
         return globals()["stacks_" + form](prefix, mode)
 
     for mode in ("alloc", "lock", "exception"):
+        if mode in without:
+            continue
         stacks = list(stacks_of(mode))
         if mode == "lock":  # where processors are short, threads of the framework wait for each other's locks, too
             stacks = [(stack, v) for stack, v in stacks if any(frame in truth[mode] for frame in stack)]
@@ -113,7 +115,7 @@ def main():
         off = (0.02 if mode != "alloc" else 0.04) * true_whole + slack[mode]
         check(mode, "all", whole, true_whole, off, "")
     # Of the program's own threads, only the one that holds these locks is in mode holders, at the place where it does.
-    if form == "collapsed":
+    if form == "collapsed" and "holders" not in without:
         stacks = [(stack, v) for stack, v in stacks_of("holders") if any(frame.startswith("Modes.Program.") for frame in stack)]
         whole = sum(v for stack, v in stacks if stack[-1] == "[holds System.Object]")
         held = sum(v for stack, v in stacks if stack[-1] == "[holds System.Object]" and "Modes.Program.Contend" in stack)

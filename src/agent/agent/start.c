@@ -252,12 +252,16 @@ static bool are_events_safe(struct cs_error *err) {
                       "report events may crash there");
 }
 
-// Events and contexts of these runtimes have not been tried.
+// .NET 9 has no event that samples allocations, and its monitors and contexts have not been tried.
 static bool are_modes_tried(struct cs_error *err) {
   const struct cs_layout *l = &cs_library.world.layout;
   if (cs_builds_of(l->runtime_major) == NULL) return true;
-  if (cs_wants_events())
-    return cs_error_set(err, "on .NET %u only the modes cpu and wall are recorded",
+  if (cs_wants(CS_WIRE_MODE_ALLOC))
+    return cs_error_set(err, "on .NET %u mode alloc is not recorded", l->runtime_major);
+  if (cs_wants(CS_WIRE_MODE_HOLDERS))
+    return cs_error_set(err,
+                        "on .NET %u mode holders is not recorded (mode lock is, with --holders "
+                        "off)",
                         l->runtime_major);
   if (cs_agent.wire.header->labels == 0) return true;
   return cs_error_set(err, "on .NET %u no labels are recorded", l->runtime_major);
