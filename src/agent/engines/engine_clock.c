@@ -16,7 +16,6 @@
 // program does at that moment, so only the average cost decides how far apart looks are. The
 // agent's thread only, except for begin, start and stop. Signal-safe: no.
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +30,7 @@
 #include "base/random.h"
 #include "engines/ask.h"
 #include "engines/engine.h"
+#include "engines/kept_files.h"
 #include "threads/sleeper.h"
 
 #define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped
@@ -103,23 +103,10 @@ static void hurry(void) {
 
 // ---- The thread that was preempted ----
 
-// Reads up to `cap` bytes of a file of the thread's in /proc. Returns false if it has ended, or
-// there is no such file.
-static bool read_file(uint32_t tid, const char *name, char *text, size_t cap) {
-  char path[64];
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t size = read(fd, text, cap - 1);
-  (void)close(fd);
-  text[size > 0 ? size : 0] = '\0';
-  return size > 0;
-}
-
 // When the thread last ran, by its processor's clock; 0: this kernel does not say.
-static uint64_t last_ran(uint32_t tid) {
+static uint64_t last_ran(uint32_t id, uint32_t tid) {
   char text[512], *point;
-  if (!read_file(tid, "sched", text, sizeof text)) return 0;
+  if (!cs_kept_read(id, tid, CS_KEPT_SCHED, text, sizeof text)) return 0;
   const char *at = strchr(text, '\n');  // after the thread's name
   if (at != NULL) at = strstr(at, "se.exec_start");
   if (at != NULL) at = strchr(at, ':');
@@ -141,9 +128,9 @@ static bool sleeps(struct cs_thread *thread) {
 
 // Returns whether it is runnable, and this is the last processor that it ran on. proc(5), "stat":
 // of the fields after the name the first is the state, the 37th the processor.
-static bool waits_here(uint32_t tid, int processor) {
+static bool waits_here(const struct cs_agent_thread *t, int processor) {
   char text[512];
-  if (!read_file(tid, "stat", text, sizeof text)) return false;
+  if (!cs_kept_read(t->id, t->tid, CS_KEPT_STAT, text, sizeof text)) return false;
   const char *at = strrchr(text, ')');
   if (at == NULL || !cs_has_prefix(at, ") R ")) return false;
   at++;
@@ -160,12 +147,12 @@ static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   bool asked = false;
   for (size_t i = 0; i < looks.stopped.count; i++) {
     const struct cs_pinned *p = &looks.stopped.at[i];
-    if (sleeps(p->thread) || !waits_here(p->agent->tid, processor)) continue;
-    uint64_t own = asked ? 0 : last_ran(cs_load_relaxed(&cs_agent.tid));
+    if (sleeps(p->thread) || !waits_here(p->agent, processor)) continue;
+    uint64_t own = asked ? 0 : last_ran(0, cs_load_relaxed(&cs_agent.tid));
     // That is later than `began_ns` if a tick has come meanwhile.
     if (own != 0) since = own - SAME_NS - (cs_clock_now_ns() - began_ns);
     asked = true;
-    uint64_t ran = since != 0 ? last_ran(p->agent->tid) : 0;
+    uint64_t ran = since != 0 ? last_ran(p->agent->id, p->agent->tid) : 0;
     if (ran < since) continue;
     if (since == 0 && found != NULL) return NULL;
     if (found == NULL || ran > latest) found = p;
@@ -251,13 +238,12 @@ static bool is_allowed(struct cs_error *why) {
   static const char in_profile[] = "in the container's seccomp profile";
   pid_t self = (pid_t)syscall(SYS_gettid);
   siginfo_t none = {.si_code = SI_QUEUE};
-  char text[512];
   errno = 0;
   if (cs_cpu_ns_of((uint32_t)self) == 0)
     return cs_error_set(why,
                         "the CPU clock of a thread cannot be read: %s (allow clock_gettime %s)",
                         strerror(errno), in_profile);
-  if (!read_file((uint32_t)self, "stat", text, sizeof text))
+  if (!cs_kept_is_allowed())
     return cs_error_set(why, "/proc/self/task cannot be read: %s (mount /proc)", strerror(errno));
   if (syscall(SYS_rt_tgsigqueueinfo, getpid(), self, 0, &none) != 0)
     return cs_error_set(why, "threads cannot be sent signals: %s (allow rt_tgsigqueueinfo %s)",
@@ -266,6 +252,7 @@ static bool is_allowed(struct cs_error *why) {
 }
 
 static bool begin(struct cs_error *why) {
+  cs_kept_begin();
   if (!is_allowed(why)) return false;
   memset(&looks, 0, sizeof looks);
   looks.random = cs_tsc() | 1;
@@ -277,6 +264,7 @@ static bool begin(struct cs_error *why) {
 }
 
 static void end(void) {
+  cs_kept_end();
   cs_pinned_free(&looks.stopped);
 }
 
