@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The agent's thread: waits until the runtime can be walked, then drains the ring every 10 ms (in
-// mode wall at every tick) until the recording is over.
+// mode wall at every tick, in modes of events alone every 50 ms) until the recording is over.
 //
 // Invariant: it is the only thread that reads the ring and writes to the wire. It calls the CLR, so
 // the runtime may stop it for a collection, and it holds no lock meanwhile. All signals are blocked
@@ -44,7 +44,11 @@
 
 enum {
   DRAIN_MS = 10,  // a ring of 4 MiB then suffices up to 400 MB/s
-  SLOW_DRAIN_MS = 100,
+  // In modes of events alone, while little arrives: each time takes a processor from a thread, for
+  // some 50 us.
+  CALM_DRAIN_MS = 50,
+  CALM_PART = 64,       // of the ring; what is less than this is little
+  SLOW_DRAIN_MS = 100,  // if the budget has lowered the rate
   // Between two checks for:
   READY_MS = 2,      // whether the runtime can be walked
   NATIVE_MS = 200,   // native threads
@@ -283,13 +287,16 @@ static uint32_t parts_of(uint64_t period) {
   return period >= PARTS_MS * MS && cs_options.budget_ppm == 0 ? 2 : 1;
 }
 
-// The time between two rounds of the loop. In mode wall each is a tick. If the budget has lowered
-// the rate, the ring needs draining less often.
-static uint64_t step_of(bool wall) {
+// The time between two rounds of the loop, after one that took `before` and has drained so many
+// bytes. In mode wall each is a tick.
+static uint64_t step_of(bool wall, uint64_t before, uint64_t drained) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   bool slow = cs_options.budget_ppm != 0 && period > DRAIN_MS * MS;
   if (wall) return period / parts_of(period);
-  return !slow ? DRAIN_MS * MS : period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
+  if (slow) return period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
+  if (cs_wants(CS_WIRE_MODE_CPU) || drained > CS_SAMPLE_RING_BYTES / CALM_PART)
+    return DRAIN_MS * MS;
+  return before < CALM_DRAIN_MS * MS / 2 ? before * 2 : CALM_DRAIN_MS * MS;
 }
 
 static void tick(uint64_t now, uint64_t *next, uint64_t step) {
@@ -309,36 +316,53 @@ static void wait_until(uint64_t until, uint32_t wake) {
   cs_halts_check(until);
 }
 
-// Returns false if this side has ended it, for the reason in `err`.
+// Returns when the alternate stacks are to be looked at again.
+static uint64_t drain_and_maintain(void) {
+  drain();
+  uint64_t now = cs_clock_now_ns();
+  maintain(now);
+  cs_budget_update(now);
+  cs_throttle_update(now);
+  cs_asks_check(now);
+  return cs_altstacks_check(now);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+// Most looks of an engine come between two rounds, and bring nothing else with them. Returns false
+// if this side has ended it, for the reason in `err`.
 static bool record(struct cs_error *err) {
   bool wall = cs_wants(CS_WIRE_MODE_WALL);
-  uint64_t step = step_of(wall), next = cs_clock_now_ns() + step;
+  uint64_t step = step_of(wall, DRAIN_MS * MS / 2, 0), next = cs_clock_now_ns() + step;
+  uint64_t round_ns = 0;  // when the next round is due, unless the thread is woken for one
+  uint32_t woken = 0;
   while (!is_stop_wanted()) {
     next += cs_halts_take_new();  // rounds that were due in a halt are not left out
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
-    uint64_t engine = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
-    drain();
-    uint64_t now = cs_clock_now_ns(), holders = cs_holders_poll(now);
-    if (holders < engine) engine = holders;
-    maintain(now);
-    cs_budget_update(now);
-    cs_throttle_update(now);
-    uint64_t altstacks = cs_altstacks_check(now);
-    if (altstacks < engine) engine = altstacks;
-    cs_asks_check(now);
-    step = step_of(wall);
-    if (!is_trusted(now, err)) return false;
-    if (now < next) {
-      wait_until(next < engine ? next : engine, wake);
+    uint64_t looks = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
+    looks = sooner(looks, cs_holders_poll(cs_clock_now_ns()));
+    uint64_t now = cs_clock_now_ns();
+    if (now < round_ns && wake == woken) {
+      wait_until(sooner(looks, round_ns), wake);
       continue;
     }
+    woken = wake;
+    uint64_t used = cs_sample_ring_used(&cs_agent.ring), altstacks = drain_and_maintain();
+    step = step_of(wall, step, used);
+    now = cs_clock_now_ns();
+    if (!is_trusted(now, err)) return false;
     // If late, ticks are left out, not made up for.
-    if (now - next > step) {
+    if (now >= next && now - next > step) {
       ticks.left_out += (now - next) / step;
       next = now;
     }
-    next += step;
-    if (wall) tick(now, &next, step);
+    if (now >= next) {
+      next += step;
+      if (wall) tick(now, &next, step);
+    }
+    round_ns = sooner(next, altstacks);
   }
   return true;
 }
