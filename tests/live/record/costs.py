@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """costs.py CLRSNAP APP: a program that throws, allocates and waits as fast as it can (tests/apps/Costs) is recorded in all
 modes and left alone by turns. Its CPU time per operation, including the agent's, must not multiply. As a
-control it is also recorded with every event walked, which must show."""
+control it is also recorded with every event walked, which must show. In a mode of events alone the agent's thread wakes up
+less often than in mode cpu, whose rounds are 10 ms apart."""
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -16,14 +18,29 @@ SECONDS = 1.5  # of each turn that counts
 MODES = "cpu,alloc,lock,exception,gc,wait"
 # The runtime itself takes half a microsecond for an event, beside one and a half for an exception and five for what an event of an
 # allocation stands for. A walk of each event by 40 us makes it thirty times, nine times, and five times as much.
+ROUND = 0.01  # s, of the agent's thread in mode cpu
 MOST = {"throw": 3.0, "alloc": 2.5, "wait": 2.0}
 
 
-def is_recorded(pid):
+def agent_of(pid):
+    """The agent's thread; None: there is none."""
     try:
-        return any(open(f"/proc/{pid}/task/{task}/comm").read() == ".clrsnap\n" for task in os.listdir(f"/proc/{pid}/task"))
+        for task in os.listdir(f"/proc/{pid}/task"):
+            if open(f"/proc/{pid}/task/{task}/comm").read() == ".clrsnap\n":
+                return task
     except FileNotFoundError:  # a thread that has just ended
-        return is_recorded(pid)
+        return agent_of(pid)
+    return None
+
+
+def is_recorded(pid):
+    return agent_of(pid) is not None
+
+
+def sleeps(pid):
+    """How often the agent's thread has gone to sleep."""
+    with open(f"/proc/{pid}/task/{agent_of(pid)}/status") as status:
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", status.read(), re.M)[1])
 
 
 def wait_for(what, said):
@@ -41,17 +58,27 @@ def window():
     return begin, time.monotonic_ns()
 
 
-def recorded(clrsnap, pid, work, options):
-    recorder = subprocess.Popen([clrsnap, "record", "--mode", MODES, *options, "-o", f"{work}/out.clrsnap", str(pid)],
+def recorded(clrsnap, pid, work, options, modes=MODES, within=window):
+    recorder = subprocess.Popen([clrsnap, "record", "--mode", modes, *options, "-o", f"{work}/out.clrsnap", str(pid)],
                                 stderr=subprocess.PIPE, text=True)
     wait_for(lambda: is_recorded(pid) or recorder.poll() is not None, "nothing is recorded")
-    span = window()
+    span = within()
     recorder.send_signal(signal.SIGINT)
     said = recorder.communicate(timeout=300)[1]
     if recorder.returncode != 0:
         raise SystemExit(f"FAIL: {said}")
     wait_for(lambda: not is_recorded(pid), "it is still recorded")
     return span, said
+
+
+def wakes(clrsnap, pid, work):
+    """How often the agent's thread wakes up in a mode of events alone, for each round of mode cpu's."""
+    def count():
+        time.sleep(0.3)
+        before, begin = sleeps(pid), time.monotonic()
+        time.sleep(SECONDS)
+        return (sleeps(pid) - before) / ((time.monotonic() - begin) / ROUND)
+    return recorded(clrsnap, pid, work, [], "exception", count)[0]
 
 
 def read_slices(path):
@@ -83,6 +110,7 @@ def main():
             by_default.append(span)
             alone.append(window())
             all_walked.append(recorded(clrsnap, program.pid, work, ["--alloc", "100k", "--event-rate", "1000000"])[0])
+        often = wakes(clrsnap, program.pid, work)
         program.stdin.close()
         if program.wait(timeout=300) != 0:
             raise SystemExit("FAIL: the program")
@@ -97,6 +125,9 @@ def main():
             bad.append(f"{kind} costs {ratio:.2f} times as much while it is recorded")
         if kind == "throw" and control < 1.15 * ratio:
             bad.append("that every exception was walked is not to be seen")
+    print(f"mode exception: the agent's thread wakes up {often:.2f} times in a round of mode cpu's")
+    if not 0 < often < 0.5:
+        bad.append("in a mode of events alone the agent's thread does not sleep for longer")
     sys.exit("FAIL: " + "; ".join(bad) if bad else 0)
 
 
