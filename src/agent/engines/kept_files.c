@@ -5,7 +5,7 @@
 //
 // Invariants: an open file belongs to its thread, not to the tid: after the thread's end it cannot be
 // read, even if the tid is reused. A descriptor that the program has closed, and that may name
-// another file by now, is left alone. The agent's thread only. Signal-safe: no.
+// another file by now, is neither read nor closed. The agent's thread only. Signal-safe: no.
 #include "engines/kept_files.h"
 
 #include <fcntl.h>
@@ -56,14 +56,14 @@ static bool read_once(uint32_t tid, enum cs_kept kind, char *text, size_t cap) {
   return read;
 }
 
-static bool is_same(const struct kept_file *file, const struct stat *other) {
-  return file->device == other->st_dev && file->number == other->st_ino;
+static bool is_ours(const struct kept_file *file) {
+  struct stat now;
+  return file->fd != 0 && fstat(file->fd - 1, &now) == 0 && file->device == now.st_dev &&
+         file->number == now.st_ino;
 }
 
 static void close_file(struct kept_file *file) {
-  struct stat now;
-  if (file->fd != 0 && fstat(file->fd - 1, &now) == 0 && is_same(file, &now))
-    (void)close(file->fd - 1);
+  if (is_ours(file)) (void)close(file->fd - 1);
   file->fd = 0;
 }
 
@@ -111,7 +111,7 @@ bool cs_kept_read(uint32_t id, uint32_t tid, enum cs_kept kind, char *text, size
   struct kept_file *file = place != NULL ? &place->files[kind] : NULL;
   if (file == NULL || (file->fd == 0 && !keep_file(file, tid, kind)))
     return read_once(tid, kind, text, cap);
-  if (read_text(file->fd - 1, text, cap)) return true;
+  if (is_ours(file) && read_text(file->fd - 1, text, cap)) return true;
   close_file(file);  // the thread has ended, or the program has closed the descriptor
   return read_once(tid, kind, text, cap);
 }
