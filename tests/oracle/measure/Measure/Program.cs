@@ -17,7 +17,7 @@ var unmeasured = new Dictionary<string, string>
 {
     ["Context.!"] = "oracle.sync: the size that CoreCLR passes",
     ["Thread.ExceptionTracker"] = "oracle.sync: walks during exceptions",
-    ["ExceptionInfo.*"] = "oracle.sync: walks during exceptions; oracle.shadow: between two handlers",
+    ["ExceptionInfo.*"] = "oracle.sync: walks during exceptions; oracle.shadow: between two handlers, if no stop met one",
     ["DynamicMethodDesc.MethodName"] = "live.names: names of dynamic methods",
     ["String.*"] = "live.names: names of threads",
     ["ImageDataDirectory.*"] = "the format of PE images",
@@ -65,6 +65,7 @@ using (var dac = new Dac(int.Parse(args[2])))
     {
         if (thread.Address == 0 || !thread.IsAlive) continue;
         Frames.Chain(dac, table, thread);
+        Structures.Exceptions(dac, table, thread.Address);
         foreach (ClrStackFrame frame in thread.EnumerateStackTrace())
             if (frame.InstructionPointer != 0) Structures.Jitted(dac, table, frame.InstructionPointer);
     }

@@ -37,6 +37,21 @@ static class Structures
             table.Use(global, dac.Word(dac.Entry(table.Index(global)!.Value)) == Dac.Member(stored, member));
     }
 
+    // An exception whose passes have reached a method: the iterator's sp is that of one of the two contexts to which the
+    // words before them lead (between two frames it may still be the other's), and the method is one.
+    public static void Exceptions(Dac dac, Table table, ulong thread)
+    {
+        const ulong Contexts = 6768, Rsp = 152; // before the sp; in a CONTEXT
+        ulong info = dac.Word(thread + (ulong)table.Offset("Thread", "ExceptionTracker"));
+        if (info == 0 || !table.Has("ExceptionInfo", "IteratorSP")) return;
+        ulong method = dac.Word(info + (ulong)table.Offset("ExceptionInfo", "MethodToLeave"));
+        if (method == 0) return;
+        ulong at = info + (ulong)table.Offset("ExceptionInfo", "IteratorSP"), sp = dac.Word(at);
+        ulong one = dac.Word(dac.Word(at - Contexts) + Rsp), other = dac.Word(dac.Word(at - Contexts + 8) + Rsp);
+        table.Use("ExceptionInfo.IteratorSP", sp > info && (sp == one || sp == other), $"{sp:x}: {one:x} {other:x}");
+        table.Use("ExceptionInfo.MethodToLeave", dac.Ask("GetMethodDescData", method, 0ul) != null, $"{method:x}");
+    }
+
     static bool IsThread(Dac dac, ulong handle)
     {
         ulong thread = handle != 0 ? dac.Word(handle) : 0;
