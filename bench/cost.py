@@ -42,6 +42,12 @@ class Server:
         if not self.url.startswith("http://"):
             raise SystemExit(f"the server did not start: {self.url!r}")
 
+    def ask(self):
+        """What the server has done so far: requests, the time in ns, its CPU time in ns."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
     def stop(self):
         self.process.stdin.close()
         if self.process.wait(timeout=60) != 0:

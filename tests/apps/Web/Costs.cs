@@ -4,10 +4,17 @@ static class Costs
 {
     static readonly object gate = new();
     static readonly SemaphoreSlim semaphore = new(1);
-    static long sum;
+    static long sum, requests;
+
+    public static long Requests => Volatile.Read(ref requests);
 
     public static void Map(WebApplication app)
     {
+        app.Use((context, next) =>
+        {
+            Interlocked.Increment(ref requests);
+            return next(context);
+        });
         app.MapGet("/plain", () => "plain");
         app.MapGet("/alloc", () => Allocate(20_000));
         app.MapGet("/throw", () => Throw());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A Kestrel server under load: without arguments it serves on a free port and starts itself as the load,
-// "load URL"; with "serve" it serves only, and says where. All end when their standard input does. The load
-// says how many requests it has made; one that fails ends it with an exception.
+// "load URL"; with "serve" it serves only, says where, and answers each line with what it has done so far. All
+// end when their standard input does. The load says how many requests it has made; one that fails ends it with
+// an exception.
 using System.Diagnostics;
 
 if (args.Length == 2 && args[0] == "load") return await Load(args[1]);
@@ -33,7 +34,8 @@ await app.StartAsync();
 if (args is ["serve"])
 {
     Console.WriteLine(app.Urls.First());
-    Console.In.ReadToEnd();
+    while (Console.In.ReadLine() is not null)
+        Console.WriteLine($"{Costs.Requests} {Stopwatch.GetElapsedTime(0).TotalNanoseconds} {Environment.CpuUsage.TotalTime.TotalNanoseconds}");
     await app.StopAsync();
     return 0;
 }
