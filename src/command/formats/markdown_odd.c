@@ -28,7 +28,7 @@ void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {
   else if (mode->timed)
     cs_put_why_nothing(f, out);
   else
-    cs_print(out, "none happened while the program was recorded");
+    cs_print(out, "none happened while the program was recorded%s", cs_waits_unseen(f->mode));
 }
 
 struct list {

@@ -172,6 +172,13 @@ static inline double cs_rate_reached(const struct cs_facts *f) {
 // Why a mode of samples in time has none: "the program used too little CPU time".
 void cs_put_why_nothing(const struct cs_facts *f, FILE *out);
 
+// A mode of waits sees those that begin while it is recorded: what to add where it shows none.
+static inline const char *cs_waits_unseen(enum cs_wire_mode mode) {
+  return mode == CS_WIRE_MODE_LOCK || mode == CS_WIRE_MODE_WAIT
+             ? "; waits that began before are not seen, but `clrsnap stack PID` shows them"
+             : "";
+}
+
 // Of two recordings that are compared: which is the only one that has the profile's mode.
 enum cs_only { CS_ONLY_NONE, CS_ONLY_BEFORE, CS_ONLY_AFTER };
 

@@ -24,6 +24,10 @@ static const struct cs_wait waits[] = {
     {"System.Threading.Barrier.SignalAndWait", "a barrier", false},
     {"System.Threading.ReaderWriterLockSlim.", "a reader-writer lock", false},
     {"System.Threading.SpinLock.", "a spin lock", false},
+    // The class's static constructor, or that of one it needs, runs on another thread.
+    {"System.Runtime.CompilerServices.InitHelpers.InitClass", "a class to be initialized", false},
+    {"System.Runtime.CompilerServices.RuntimeHelpers.RunClassConstructor",
+     "a class to be initialized", false},
     {"System.Threading.Tasks.Task.", "a task", false},
     {"System.Threading.Tasks.Task<TResult>.", "a task", false},
     {"System.Threading.PortableThreadPool.WorkerThread.", "work (an idle pool thread)", true},

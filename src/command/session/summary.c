@@ -393,6 +393,7 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
     cs_print(out, "; %" PRIu64 " samples stand for all", f->samples);
   else if (!mode->timed && f->samples < events)
     print_walked(f, value, out);
+  if (events == 0) cs_print(out, "%s", cs_waits_unseen(f->mode));
   if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
   if (mode->timed && events == 0 && f->mode != CS_WIRE_MODE_ASYNC) {
     cs_print(out, ": ");

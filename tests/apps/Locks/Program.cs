@@ -93,6 +93,8 @@ static class Known
         object signal = new();
         Start("waits for a signal", () => { lock (signal) Monitor.Wait(signal); });
         Start("waits for an orphan", () => { lock (orphan) { } });
+        // One runs the static constructor, the other one waits for that, which is none of the states of a managed thread.
+        for (int i = 0; i < 2; i++) new Thread(() => Endless.Value++) { Name = "needs a class", IsBackground = true }.Start();
 
         Ring<object>("two monitors", Monitor.Enter, new object(), new List<int>());
         Ring<object>("three monitors", Monitor.Enter, new object(), new object(), new object());
@@ -271,4 +273,17 @@ static class Collected
         GC.KeepAlive(kept);
         Console.WriteLine(times);
     }
+}
+
+static class Endless
+{
+    public static int Value = Initialize();
+
+    static int Initialize()
+    {
+        Thread.Sleep(Timeout.Infinite);
+        return 1;
+    }
+
+    static Endless() { }
 }

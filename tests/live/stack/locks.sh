@@ -26,6 +26,8 @@ for line in \
   '^  waits for a pulse of a System.Object$'; do
   grep -q "$line" "$WORK/text" || { grep -A1 "^deadlock\|^Thread" "$WORK/text"; fail "the text has no line $line"; }
 done
+initializes() { "$CLRSNAP" stack "$PID" | grep -q '^Thread [0-9]* "needs a class": waiting in futex for a class to be initialized$'; }
+until_true 30 initializes || { grep '^Thread' "$WORK/text"; fail "no thread waits for a class"; }
 [ "$(sed -n 3p "$WORK/text" | cut -c1-8)" = deadlock ] || fail "deadlocks are not said first"
 kill "$PID"
 wait $LAUNCHER 2> /dev/null

@@ -96,6 +96,21 @@ static void what_for(void **state) {
   assert_false(search.found->idle);
 }
 
+// The static constructor's thread has other methods at its leaf.
+static void class_initialization(void **state) {
+  static const char *const methods[] = {
+      "System.Runtime.CompilerServices.InitHelpers.InitClassSlow",
+      "System.Runtime.CompilerServices.StaticsHelpers.GetNonGCStaticBaseSlow", "Shop.Cart.Work"};
+  struct cs_wait_search waits = {0}, works = {0};
+  (void)state;
+  for (size_t i = 0; i < CS_COUNT(methods); i++)
+    cs_wait_search_add(&waits, methods[i], strlen(methods[i]));
+  assert_string_equal(waits.found->what, "a class to be initialized");
+  cs_wait_search_add(&works, "static Shop.Cart", strlen("static Shop.Cart"));
+  cs_wait_search_add(&works, methods[0], strlen(methods[0]));
+  assert_null(works.found);
+}
+
 static void table_without_idle(void **state) {
   struct cs_profile p;
   char *text = NULL;
@@ -119,6 +134,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(idle_stacks),
       cmocka_unit_test(what_for),
+      cmocka_unit_test(class_initialization),
       cmocka_unit_test(table_without_idle),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
