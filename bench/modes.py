@@ -37,6 +37,7 @@ CASES = [
 ]
 SETTLE = {True: 1.0, False: 0.4}  # seconds after an attach, and after a detach
 OTHERS = 0.1  # the most that other programs may use of the processors
+FEWEST = 6  # pairs that say anything
 MOST = 3  # so many times the pairs that are wanted are tried
 
 
@@ -119,8 +120,6 @@ def median_difference(differences):
     n = len(differences)
     means = sorted((differences[i] + differences[j]) / 2 for i in range(n) for j in range(i, n))
     rank = math.floor(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
-    if rank < 1:
-        raise SystemExit(f"{n} pairs are too few to say anything")
     return [means[rank - 1], statistics.median(means), means[-rank]]
 
 
@@ -176,8 +175,8 @@ def measure(build, app, case, pairs, seconds, with_perf):
         own = shares(bench, 6) if with_perf and bench.mode != "none" else None
         bench.end()
     held = re.search(r"threads held p50 ([\d.]+) us", bench.said)
-    if len(found) < 6:
-        raise SystemExit(f"{case}: other programs use more than {OTHERS:.0%} of the processors in nearly all slices")
+    if len(found) < FEWEST:
+        return None
     alone = {key: statistics.median(a[key] for a, _ in found) for key in ("requests_per_s", "us_per_request", "idle", "others")}
     return {"case": case, **alone, "pairs": len(found), "left_out": left_out,
             "requests": difference(found, "requests_per_s"), "cpu": difference(found, "us_per_request"),
@@ -191,7 +190,7 @@ def show(interval):
 
 def main():
     parser = cost.arguments(__doc__, "build", "app")
-    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--pairs", type=int, default=20, help=f"at least {FEWEST}")
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--no-perf", dest="perf", action="store_false", help="without the shares by perf's samples")
     parser.add_argument("--only", action="append", default=[], metavar="CASE",
@@ -199,19 +198,26 @@ def main():
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no load outlives this program
     cases = [case for case in CASES if not options.only or any(f"{case} ".startswith(f"{one.strip()} ") for one in options.only)]
+    if options.pairs < FEWEST:
+        raise SystemExit(f"--pairs: at least {FEWEST}")
     if not cases:
         raise SystemExit("no such case; there are:\n  " + "\n  ".join(CASES))
     print(f"{'':45}{'requests/s':>10}{'us each':>8}{'idle':>6}{'held':>6}  recorded, in %: {'requests':24}{'CPU time':24}"
           "of the server's CPU time, in %: the command, the agent's threads, in the program's, signals")
-    table = []
+    table, missing = [], []
     for case in cases:
         row = measure(options.build, options.app, case, options.pairs, options.seconds, options.perf)
+        if row is None:
+            missing.append(case)
+            print(f"{case:45} other programs use more than {OTHERS:.0%} of the processors in nearly all slices", flush=True)
+            continue
         table.append(row)
         own = " ".join(f"{row['own'][kind]:.2f}" for kind in ("agent", "program", "signals")) if row["own"] else ""
         print(f"{case:45}{row['requests_per_s']:10.0f}{row['us_per_request']:8.1f}{row['idle']:6.1%}{row['held_p50_us'] or 0:6.1f}  {'':16}"
               f"{show(row['requests']):24}{show(row['cpu']):24}{row['command']:.2f} {own}  "
               f"{row['pairs']} pairs, {row['left_out']} left out, others {row['others']:.1%}", flush=True)
     cost.keep(options, table)
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":
