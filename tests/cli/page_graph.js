@@ -8,7 +8,7 @@ const {page, place, hover, pick, zoomed, hash, focused, column, cell, rewrite, W
 async function testFacts() {
   await open(`file://${page}`);
   const facts = await text("facts"), cost = await text("cost");
-  for (const part of ["11 samples", "22.00 ms of CPU time", "cpu mode at 499 Hz", ".NET 10.0.12"]) {
+  for (const part of ["11 samples", "22.00 ms of CPU time", "cpu mode at 499 Hz", "shares ±29.5 points", ".NET 10.0.12"]) {
     assert(facts.includes(part), `facts: ${part} is not in ${facts}`);
   }
   for (const part of ["0 lost", "81.81 % of the stacks complete", "threads held 3.0 / 8.0 / 8.0 µs", "runtime stopped 0 times"]) {

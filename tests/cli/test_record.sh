@@ -24,7 +24,7 @@ clrsnap:   cut 1 unknown-code: the ip is in no managed method, stub or loaded EL
 clrsnap: no names from the files of 1 of 2 libraries: libcoreclr.so (No such file or directory)
 clrsnap: threads held p50 3.0 us, p99 8.0 us, max 8.0 us
 clrsnap: the runtime was stopped 0 times
-clrsnap:    self   total  samples  method, by its share of 22.00 ms of CPU time; what is inlined is its caller's
+clrsnap:    self   total  samples  method, by its share (+-29.5 points) of 22.00 ms of CPU time; what is inlined is its caller's
 clrsnap:  45.5 %   45.5 %        5  System.Linq.Enumerable.Sum
 clrsnap:   9.1 %   54.5 %        1  Shop.Cart<System.Int32>.Work
 clrsnap:   9.1 %    9.1 %        1  [libcoreclr.so]

@@ -13,7 +13,7 @@ formats="html:html collapsed:collapsed json:json text:txt pprof:pb.gz otlp:otlp 
 run 0 "$CLRSNAP" record -o uneven.clrsnap $(for f in $formats; do echo "-o uneven.${f#*:}"; done) --top 3 -- "$FAKE" uneven
 sed -n '/method, by/,/wrote/p' err | sed '$d' >top
 same top <<'T'
-clrsnap:    self   total  samples  method, by its share of 92.00 ms of CPU time; what is inlined is its caller's
+clrsnap:    self   total  samples  method, by its share (+-30.5 points) of 92.00 ms of CPU time; what is inlined is its caller's
 clrsnap:  60.9 %   65.2 %        4  lambda_method1
 clrsnap:  26.1 %   26.1 %       24  System.Linq.Enumerable.Sum
 clrsnap:   8.7 %    8.7 %        8  Shop.Late.Comer

@@ -27,7 +27,6 @@ static uint64_t *spread(struct cs_markdown_section *s, const bool *idle) {
     bool user = node->parent != 0 && s->p->frames[node->frame].kind == CS_KIND_USER;
     own[i] = user ? node->frame : own[node->parent];
     bool counts = idle == NULL || !idle[i];
-    if (counts) s->squares += node->squares;
     if (!counts)
       s->idle += node->weight;
     else if (own[i] != CS_NO_ROW)
@@ -157,6 +156,7 @@ void cs_section_add_up(struct cs_markdown_section *s, const struct cs_profile *p
     s->rows[i] = (struct cs_markdown_row){i, .line = CS_NO_ROW};
   add_totals(s);
   uint64_t *here = spread(s, idle);
+  s->error = cs_points_off(p, idle);
   free(idle);
   for (uint32_t i = 0; i < p->frame_count; i++) {
     struct cs_markdown_row *row = &s->rows[s->functions.of[i]];
@@ -169,7 +169,6 @@ void cs_section_add_up(struct cs_markdown_section *s, const struct cs_profile *p
   sort(s);
   find_stacks(s);
   find_causes(s);
-  s->error = 100 * cs_share_error((double)s->shown, s->squares);
   enum cs_unit unit = cs_mode_of(&p->facts)->unit;
   s->unit_name = cs_markdown_unit(unit, (double)s->shown, &s->unit);
   s->decimals = unit == CS_UNIT_COUNT ? 0 : 2;

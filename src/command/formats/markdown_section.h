@@ -30,7 +30,6 @@ struct cs_markdown_section {
   int decimals;
   uint32_t stacks[CS_MARKDOWN_STACKS];  // the heaviest leaves of the tree, heaviest first
   size_t stack_count;                   // of all
-  double squares;                       // of the weights of the samples shown, added up
   double error;                         // of a share, in points
   uint64_t idle, shown;  // of threads that wait for work, which is left out; and the rest
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/print.h"
+#include "formats/markdown.h"
 #include "formats/methods.h"
 #include "formats/writers.h"
 #include "profile/waits.h"
@@ -132,6 +133,7 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   bool *idle = cs_left_out_nodes(p);
   uint64_t left_out = 0;
   struct cs_hot *hot = cs_hot_frames(p, idle, &left_out);
+  double off = cs_points_off(p, idle);
   free(idle);
   cs_sort(hot, p->frame_count, sizeof *hot, by_self);
   const struct cs_mode *mode = cs_mode_of(&p->facts);
@@ -139,7 +141,9 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   double all = counted > 0 ? (double)counted : 1;
   if (left_out > 0) cs_print(out, "%s", prefix);
   cs_put_left_out(out, mode, left_out);
-  cs_print(out, "%s   self   total  samples  method, by its share of ", prefix);
+  cs_print(out, "%s   self   total  samples  method, by its share", prefix);
+  if (!cs_markdown_has_all(&p->facts)) cs_print(out, " (+-%.1f points)", off);
+  cs_print(out, " of ");
   cs_put_whole(out, mode, counted);
   cs_print(out, p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n");
   size_t count = 0;

@@ -40,7 +40,7 @@ function fillCompared(diff, after) {
 
 const lostOf = f => f.lost.target + f.lost.ring + f.lost.broken + f.lost.full;
 
-function fillFacts({facts: f, diff, only}) {
+function fillFacts({facts: f, diff, only, tenthsOff}) {
   const us = ns => (ns / 1000).toFixed(1);
   $("facts").replaceChildren();
   $("cost").replaceChildren();
@@ -67,6 +67,9 @@ function fillFacts({facts: f, diff, only}) {
     fact("for %s, estimated", "time that others waited", "At each look, a holder stands for all threads that wait for its lock");
   if (f.mode === "lock")
     fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are mode wait");
+  if (tenthsOff !== null)
+    fact("shares %s points", `±${(tenthsOff / 10).toFixed(1)}`, "By so much a share of the whole may be off, idle threads left out (95 %, by " +
+      "the number of samples). A share of a selection may be off by more");
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");

@@ -294,6 +294,14 @@ static void put_columns(const struct cs_profile *p, struct counts *counts, struc
   free(page.entry_of);
 }
 
+// By how many tenths of a point a share of the whole may be off; nothing where all is recorded.
+static void put_points_off(struct cs_json_writer *j, const struct cs_profile *p) {
+  bool *idle = cs_left_out_nodes(p);
+  if (p->facts.samples > 0 && p->diff == NULL && !cs_markdown_has_all(&p->facts))
+    cs_json_uint(j, "tenthsOff", (uint64_t)(10 * cs_points_off(p, idle) + 0.5));
+  free(idle);
+}
+
 static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
                      const struct counts *counts) {
   cs_json_open_line(j, NULL, '{');
@@ -302,6 +310,7 @@ static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
   CS_JSON_UINTS(j, {"at", counts->at}, {"nodes", counts->nodes}, {"entries", counts->entries},
                 {"idle", counts->idle}, {"samples", p->sample_count});
   cs_json_bool(j, "asleep", counts->asleep);
+  put_points_off(j, p);
   cs_page_labels_put(&counts->labels, counts->unit, j);
   if (p->diff != NULL) {
     cs_json_open_line(j, "diff", '{');

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/prefix.h"
+#include "profile/change.h"
 
 static const struct cs_wait waits[] = {
     {"System.Threading.Monitor.Enter", "a lock", false},
@@ -143,6 +144,16 @@ bool *cs_idle_nodes(const struct cs_profile *p) {
 
 bool *cs_left_out_nodes(const struct cs_profile *p) {
   return p->with_idle ? NULL : cs_idle_nodes(p);
+}
+
+double cs_points_off(const struct cs_profile *p, const bool *idle) {
+  double whole = 0, squares = 0;
+  for (size_t i = 1; i < p->tree.count; i++) {
+    if (idle != NULL && idle[i]) continue;
+    whole += (double)p->tree.nodes[i].weight;
+    squares += p->tree.nodes[i].squares;
+  }
+  return 100 * cs_share_error(whole, squares);
 }
 
 uint64_t cs_spin_weight(const struct cs_profile *p) {

@@ -28,6 +28,9 @@ bool *cs_idle_nodes(const struct cs_profile *p);
 // The same, or NULL if --idle wants these threads. Output for people leaves them out, and says so;
 // output for other programs has all threads.
 bool *cs_left_out_nodes(const struct cs_profile *p);
+// By how many points a share of what is shown, the nodes that are not idle, may be off, at
+// CS_CHANGE_INTERVAL.
+double cs_points_off(const struct cs_profile *p, const bool *idle);
 // What idle threads spent spinning before they blocked: a part of the time that threads ran.
 uint64_t cs_spin_weight(const struct cs_profile *p);
 
