@@ -200,6 +200,7 @@ static class HandOver
         {
             waits = new Thread(WaitForOwner) { Name = "waits" };
             waits.Start();
+            while ((waits.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1); // it may get no processor
             Thread.Sleep(20); // the owner has it
         }
         waits.Join();
