@@ -4,7 +4,6 @@
 #   endings   with CLRSNAP_ELIDE_SUSPEND=1 threads end beside a round as they do without one, and what is asked of one
 #             that has ended is refused
 #   sleeping  a round over 100 threads that sleep: plainly, through the drop-in, and with CLRSNAP_ELIDE_SUSPEND=1
-#   running   a round over ten threads that run: plainly, and with CLRSNAP_ELIDE_SUSPEND=1
 #   late      a callback that outlasts its hold, and a walk in it, with CLRSNAP_HOLD=1 and CLRSNAP_ELIDE_SUSPEND=1
 #   circle    two walkers that each want the thread that the other one holds, with CLRSNAP_HOLD=1
 # CLRSNAP_LIB=FILE is another build of the drop-in.
@@ -58,27 +57,6 @@ case $WHAT in
     [ $((dropin * 2)) -lt $((plain * 3)) ] || fail "a round takes $dropin ns through the drop-in, $plain plainly"
     [ "$elided" -lt "$plain" ] || fail "a round takes $elided ns with elided stops, $plain plainly"
     pass "half of the rounds take less than $plain ns plainly, $dropin through the drop-in, $elided with elided stops"
-    ;;
-  running)
-    # The bound is wide: real stops wait for the scheduler, too, and less often where other programs want the processors.
-    # One after the other, the threads take 6 to 13 times as long.
-    export GUEST_SECONDS=2
-    plain= elided=
-    for turn in 1 2 3 4 5; do
-      guest plain "$GUEST_LIBRARY" rounds mix 0 10 0 0
-      CLRSNAP_ELIDE_SUSPEND=1 guest elided "$ours" rounds mix 0 10 0 0
-      for run in plain elided; do
-        half=$(number $run "rounds .* p50 ([0-9]+) .*")
-        sed -n "s/^say\trounds/turn $turn, $run: rounds/p" "$WORK/$run"
-        declare "$run=${!run} $half"
-        good=$(number $run 'answer 0x00000000 ([0-9]+)') rounds=$(number $run 'rounds ([0-9]+) .*')
-        [ "${rounds:-0}" -gt 0 ] && [ "${good:-0}" -ge $((rounds * 9)) ] || fail "$run: $good walks in $rounds rounds"
-      done
-    done
-    middle() { tr ' ' '\n' <<< "$1" | grep . | sort -n | sed -n 3p; }
-    plain=$(middle "$plain") elided=$(middle "$elided")
-    [ "$elided" -lt $((plain * 4)) ] || fail "a round takes $elided ns with elided stops, $plain plainly"
-    pass "half of the rounds take less than $plain ns plainly, $elided with elided stops"
     ;;
   late)
     CLRSNAP_HOLD=1 CLRSNAP_ELIDE_SUSPEND=1 guest late "$ours" late stacks

@@ -18,7 +18,6 @@
 #include "dropin/guest.h"
 #include "life/altstacks_soon.h"
 #include "life/runtime.h"
-#include "snapshot/round.h"
 #include "threads/registry.h"
 
 // Longer than a round of walks over thousands of threads takes (10 us each), and short enough for a
@@ -43,7 +42,6 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
   if (!cs_cas(&guest->suspended, &running, 1)) return CORPROF_E_SUSPENSION_IN_PROGRESS;
   cs_store_release(&guest->deaths, cs_registry_deaths());
   cs_store_release(&guest->suspender, (uint32_t)gettid());
-  cs_round_begin();
   return S_OK;
 }
 
@@ -52,7 +50,6 @@ static HRESULT resume_runtime(ICorProfilerInfo15 *self) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, ResumeRuntime);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   uint32_t stopped = 1;
-  if (cs_load_acquire(&guest->suspended) != 0) cs_round_end();
   if (!cs_cas(&guest->suspended, &stopped, 0)) {
     cs_runtime_stopped_by(0);
     return theirs->lpVtbl->ResumeRuntime(theirs);

@@ -17,8 +17,7 @@ enum { FUTEX_WAKE_PRIVATE = 1 | 128, FUTEX_WAIT_BITSET_PRIVATE = 9 | 128 };
 #define FUTEX_BITSET_ANY 0xFFFFFFFFu
 enum { ERRNO_TIMEDOUT = 110 };
 
-struct cs_request cs_requests[CS_REQUEST_ALL];
-struct cs_gathering cs_gathering;
+struct cs_request cs_requests[CS_REQUEST_SLOTS];
 
 CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
@@ -65,46 +64,14 @@ CS_ISLAND static void install_altstack(const struct cs_request *request, const s
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
-// A thread that is asked ahead may be about to end: it keeps its own ThreadDestroyed waiting. As with
-// a stop of the runtime, only threads in cooperative mode wait for others: one in native code may own
-// a lock that the requester wants (malloc's).
-CS_ISLAND static enum cs_request_answer walk_pinned(struct cs_request *request,
-                                                    const struct cs_regs *regs) {
-  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  if (!(request->flags & CS_REQUEST_TOGETHER)) return walk_self(request, regs);
-  enum cs_request_answer answer = CS_ANSWER_WRONG_THREAD;
-  bool waits = false;
-  if (cs_thread_pin(request->thread, request->clr_thread)) {
-    answer = walk_self(request, regs);
-    waits = world != NULL && answer == CS_ANSWER_WALKED &&
-            cs_is_cooperative(world, request->clr_thread);
-    cs_thread_unpin(request->thread);
-  }
-  if (!waits) request->gathering = 0;
-  return answer;
-}
-
 CS_ISLAND static bool is_target(struct cs_request *request) {
   if (request->thread != NULL && cs_load_acquire(&request->thread->tid) == request->tid)
     return cs_thread_is_caller(request->thread);
   return (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0) == request->tid;
 }
 
-CS_ISLAND static void wake(void *word) {
-  cs_syscall4(SYS_futex, (long)(uintptr_t)word, FUTEX_WAKE_PRIVATE, 1 << 30, 0);
-}
-
-CS_ISLAND static long wait_while(void *word, uint64_t seen, const int64_t until[2]) {
-  return cs_syscall6(SYS_futex, (long)(uintptr_t)word, FUTEX_WAIT_BITSET_PRIVATE,
-                     (long)(uint32_t)seen, (long)(uintptr_t)until, 0, (long)FUTEX_BITSET_ANY);
-}
-
-// The slot is not the thread's any more. A late answer to an earlier gathering may be taken for one
-// to this: then the others wait less.
-CS_ISLAND static void wait_for_others(uint32_t gathering, const int64_t until[2]) {
-  if (cs_add_seq(&cs_gathering.missing, (uint32_t)-1) == 1) wake(&cs_gathering.missing);
-  while (gathering != 0 && cs_load_acquire(&cs_gathering.number) == gathering)
-    if (wait_while(&cs_gathering.number, gathering, until) == -ERRNO_TIMEDOUT) return;
+CS_ISLAND static void wake(struct cs_request *request) {
+  cs_syscall4(SYS_futex, (long)(uintptr_t)&request->word, FUTEX_WAKE_PRIVATE, 1 << 30, 0);
 }
 
 // Waits until the requester releases the thread or the deadline has passed. Other signals interrupt
@@ -113,7 +80,10 @@ CS_ISLAND static void stand_still(struct cs_request *request, uint64_t sequence)
   uint64_t held = CS_REQUEST_WORD(sequence, CS_REQUEST_HELD);
   for (;;) {
     if (cs_load_acquire(&request->word) != held) break;
-    if (wait_while(&request->word, held, request->hold_until) == -ERRNO_TIMEDOUT) {
+    long rc = cs_syscall6(SYS_futex, (long)(uintptr_t)&request->word, FUTEX_WAIT_BITSET_PRIVATE,
+                          (long)(uint32_t)held, (long)(uintptr_t)request->hold_until, 0,
+                          (long)FUTEX_BITSET_ANY);
+    if (rc == -ERRNO_TIMEDOUT) {
       uint64_t expected = held;
       if (cs_cas(&request->word, &expected, CS_REQUEST_WORD(sequence, CS_REQUEST_EXPIRED))) return;
     }
@@ -125,7 +95,7 @@ CS_ISLAND static void stand_still(struct cs_request *request, uint64_t sequence)
 CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
                                 uint64_t entry_tsc) {
   uint64_t index = (value & 0xFFFF) >> 1, sequence = value >> 16;
-  if (index >= CS_REQUEST_ALL) return;
+  if (index >= CS_REQUEST_SLOTS) return;
   struct cs_request *request = &cs_requests[index];
   uint64_t expected = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
   uint64_t walking = CS_REQUEST_WORD(sequence, CS_REQUEST_WALKING);
@@ -142,7 +112,7 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   else if (request->flags & CS_REQUEST_INTRODUCE)
     request->answer = CS_ANSWER_WALKED;
   else
-    request->answer = walk_pinned(request, regs);
+    request->answer = walk_self(request, regs);
   if (request->thread != NULL && request->answer != CS_ANSWER_WRONG_THREAD) {
     if ((request->flags & (CS_REQUEST_ALTSTACK | CS_REQUEST_INTRODUCE)) == CS_REQUEST_ALTSTACK &&
         request->answer == CS_ANSWER_WALKED)
@@ -152,9 +122,6 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   }
 
   bool hold = (request->flags & CS_REQUEST_HOLD) && request->answer == CS_ANSWER_WALKED;
-  bool together = (request->flags & CS_REQUEST_TOGETHER) != 0;
-  uint32_t gathering = request->gathering;
-  const int64_t until[] = {request->hold_until[0], request->hold_until[1]};
   request->exit_tsc = cs_tsc();
   expected = walking;
   if (!cs_cas(&request->word, &expected,
@@ -165,7 +132,6 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   }
   // A wake-up costs the target 4 us, so only a requester that sleeps gets one. The exchange above
   // and the requester's exchange of `sleeps` are in one order, so either side sees the other.
-  if (__atomic_load_n(&request->sleeps, __ATOMIC_SEQ_CST) != 0) wake(&request->word);
+  if (__atomic_load_n(&request->sleeps, __ATOMIC_SEQ_CST) != 0) wake(request);
   if (hold) stand_still(request, sequence);
-  if (together) wait_for_others(gathering, until);
 }

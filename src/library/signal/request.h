@@ -28,12 +28,7 @@
 #include "signal/capture.h"
 #include "signal/thread.h"
 
-enum {
-  CS_REQUEST_SLOTS = 64,  // requests at a time; a further requester waits for a slot
-  // Further slots, for threads that are asked before somebody wants their walk (snapshot/round.h).
-  CS_REQUEST_AHEAD = 128,
-  CS_REQUEST_ALL = CS_REQUEST_SLOTS + CS_REQUEST_AHEAD,
-};
+enum { CS_REQUEST_SLOTS = 64 };  // requests at a time; a further requester waits for a slot
 
 enum cs_request_state {
   CS_REQUEST_FREE,
@@ -48,14 +43,13 @@ enum cs_request_state {
 };
 
 enum cs_request_flag {
-  CS_REQUEST_HOLD = 1,        // wait after the walk until released
-  CS_REQUEST_INTRODUCE = 2,   // no walk: only the registers and the thread pointer
-  CS_REQUEST_SEED = 4,        // walk from `seed`, if the target is in cooperative mode
-  CS_REQUEST_PLAIN = 8,       // the frames' rbx and r12 to r15 are not needed
-  CS_REQUEST_ALTSTACK = 16,   // and take the larger alternate stack: while the runtime stands still
-  CS_REQUEST_LOGICAL = 32,    // frames as DoStackSnapshot reports them are enough (request.told)
-  CS_REQUEST_ROUND = 64,      // for a while, an unchanged CPU clock proves that a thread has slept
-  CS_REQUEST_TOGETHER = 128,  // asked ahead, with others; the requester does not keep it pinned
+  CS_REQUEST_HOLD = 1,       // wait after the walk until released
+  CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
+  CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
+  CS_REQUEST_PLAIN = 8,      // the frames' rbx and r12 to r15 are not needed
+  CS_REQUEST_ALTSTACK = 16,  // and take the larger alternate stack: while the runtime stands still
+  CS_REQUEST_LOGICAL = 32,   // frames as DoStackSnapshot reports them are enough (request.told)
+  CS_REQUEST_ROUND = 64,     // for a while, an unchanged CPU clock proves that a thread has slept
 };
 
 enum cs_request_answer {
@@ -85,7 +79,6 @@ struct cs_request {
   struct cs_thread *thread;  // may be NULL
   struct cs_stack stack;     // the alternate stack is taken from the signal's own ucontext
   int64_t hold_until[2];     // CLOCK_MONOTONIC, seconds and nanoseconds
-  uint32_t gathering;        // CS_REQUEST_TOGETHER: the gathering that it waits for; 0: it does not
   struct cs_regs seed;
   // Filled in by the target while WALKING:
   uint32_t answer;  // enum cs_request_answer
@@ -98,17 +91,7 @@ struct cs_request {
   struct cs_told told[CS_TOLD_MOST];
 };
 
-extern struct cs_request cs_requests[CS_REQUEST_ALL] __attribute__((visibility("hidden")));
-
-// Threads that are asked together. More threads than there are processors would each walk only when
-// the scheduler comes to it, after the others have used up their time. So a thread that has walked
-// waits in its handler for the others, as it would for a stop of the runtime, until `hold_until` at
-// most. One gathering at a time.
-struct cs_gathering {
-  uint32_t number;   // a futex; another than a request's: its gathering is over. Never 0
-  uint32_t missing;  // threads that have not answered yet. A futex, which the last one wakes
-};
-extern struct cs_gathering cs_gathering __attribute__((visibility("hidden")));
+extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility("hidden")));
 
 #define CS_REQUEST_STATE(word) ((enum cs_request_state)((word)&0xFFFFu))
 #define CS_REQUEST_WORD(sequence, state) ((uint64_t)(sequence) << 16 | (uint64_t)(state))

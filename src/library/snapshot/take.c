@@ -9,7 +9,6 @@
 #include "life/function.h"
 #include "life/images.h"
 #include "snapshot/complete.h"
-#include "snapshot/round.h"
 #include "snapshot/self.h"
 #include "snapshot/sleeping.h"
 #include "threads/ask.h"
@@ -76,21 +75,9 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
   return hr;
 }
 
-// The thread was asked ahead, and need not be kept: its walk is over.
-static bool take_asked(struct cs_take *take, struct cs_thread *thread, uint32_t flags) {
-  take->request = cs_round_take(thread, flags);
-  if (take->request == NULL) return false;
-  cs_capture_complete(&take->request->capture);
-  cs_thread_unpin(thread);
-  take->thread = NULL;
-  return true;
-}
-
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err) {
   *take = (struct cs_take){.thread = thread};
-  bool in_round = (flags & CS_REQUEST_ROUND) != 0 && seed == NULL;
-  if (in_round && take_asked(take, thread, flags)) return S_OK;
   if (cs_library_images_are_old()) (void)cs_library_refresh_images();
   struct cs_request *request = cs_request_claim(err);
   if (request == NULL) {
@@ -129,7 +116,6 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
                               : CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
   take->request = request;
-  if (in_round && !request->capture.asleep) cs_round_note(thread, flags);
   HRESULT hr = cs_answer_to_hresult(request->answer, err);
   if (hr != S_OK) {
     (void)cs_take_end(take);

@@ -29,8 +29,6 @@
 
 enum {
   PREFAULT_BYTES = 64 * 1024,  // some 680 frames: no page fault in most handlers
-  AHEAD_DEPTH = 512,           // frames of a walk that is asked ahead, for the sake of memory,
-  AHEAD_PREFAULT = 8 * 1024,   // and the same for these
   // A running thread answers within 10 to 25 us (./dev bench). While the requester polls, the
   // target need not wake it, which is half of what a walk costs the target.
   AWAKE_NS = 40000,
@@ -39,26 +37,15 @@ enum {
   ALTSTACK_MS = 10,
 };
 
-// Of the machine, when it was first asked for, which means reading a file.
-uint32_t cs_processors(void) {
-  static uint32_t count;
-  uint32_t known = cs_load_relaxed(&count);
-  if (known != 0) return known;
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  known = online > 0 ? (uint32_t)online : 1;
-  cs_store_relaxed(&count, known);
-  return known;
-}
-
 static uint64_t deadline_ns(uint32_t ms) {
   return cs_clock_now_ns() + ms * 1000000ull;
 }
 
-// Maps memory for the `wanted` frames, which the slot keeps for good; untouched pages cost nothing.
+// Maps memory for the deepest walk, which the slot keeps for good; untouched pages cost nothing.
 // Raw system calls, since a handler may be the first to use a slot.
-static bool have_room(struct cs_request *request, uint32_t wanted, size_t prefault,
-                      struct cs_error *err) {
+static bool have_records(struct cs_request *request, struct cs_error *err) {
   struct cs_capture *capture = &request->capture;
+  uint32_t wanted = cs_threads.max_depth;
   capture->records = capture->memory;
   capture->again = capture->at_call = false;
   if (capture->capacity >= wanted) return true;
@@ -74,34 +61,19 @@ static bool have_room(struct cs_request *request, uint32_t wanted, size_t prefau
         (long)((capture->capacity + CS_AGAIN_ROOM + CS_AGAIN_MOST) * sizeof(struct cs_record)), 0,
         0);
   capture->records = capture->memory = (struct cs_record *)(uintptr_t)at;
-  memset(capture->memory, 0, size < prefault ? size : prefault);
+  memset(capture->memory, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
   capture->capacity = wanted;
   capture->last = (struct cs_again){.records = capture->memory + wanted};
   return true;
 }
 
-static bool have_records(struct cs_request *request, struct cs_error *err) {
-  return have_room(request, cs_threads.max_depth, PREFAULT_BYTES, err);
-}
-
-static bool claim(struct cs_request *request) {
-  uint64_t word = cs_load_acquire(&request->word);
-  uint64_t claimed = CS_REQUEST_WORD(CS_REQUEST_SEQUENCE(word), CS_REQUEST_CLAIMED);
-  return CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&request->word, &word, claimed);
-}
-
 static struct cs_request *claim_any(void) {
-  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++)
-    if (claim(&cs_requests[i])) return &cs_requests[i];
-  return NULL;
-}
-
-struct cs_request *cs_request_claim_ahead(uint32_t i) {
-  struct cs_request *request = &cs_requests[CS_REQUEST_SLOTS + i];
-  uint32_t depth = cs_threads.max_depth < AHEAD_DEPTH ? cs_threads.max_depth : AHEAD_DEPTH;
-  if (!claim(request)) return NULL;
-  if (have_room(request, depth, AHEAD_PREFAULT, NULL)) return request;
-  (void)cs_request_release(request);
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    uint64_t word = cs_load_acquire(&cs_requests[i].word);
+    uint64_t claimed = CS_REQUEST_WORD(CS_REQUEST_SEQUENCE(word), CS_REQUEST_CLAIMED);
+    if (CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&cs_requests[i].word, &word, claimed))
+      return &cs_requests[i];
+  }
   return NULL;
 }
 
@@ -173,11 +145,6 @@ static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *e
 
 // ---- Holds within a hold's callbacks ----
 
-static void set_end(struct cs_request *request, uint64_t ns) {
-  request->hold_until[0] = (int64_t)(ns / 1000000000u);
-  request->hold_until[1] = (int64_t)(ns % 1000000000u);
-}
-
 static bool has_hold(const struct cs_request *request) {
   enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&request->word));
   return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
@@ -232,12 +199,12 @@ static bool give_up(struct cs_request *request, uint64_t sequence) {
   return !cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_PARKED));
 }
 
-bool cs_request_wait(struct cs_request *request, uint64_t sequence, uint32_t ms) {
+static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
   uint64_t until = deadline_ns(ms);
   if (request->flags & CS_REQUEST_HOLD) until = hold_end(until);
   struct timespec at = cs_timespec_of(until);
   uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
-  bool may_sleep = cs_processors() < 2;
+  bool may_sleep = sysconf(_SC_NPROCESSORS_ONLN) < 2;
   for (;;) {
     uint64_t word = cs_load_acquire(&request->word);
     enum cs_request_state state = CS_REQUEST_STATE(word);
@@ -263,8 +230,11 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
     return CS_ASK_NO_ANSWER;
   }
   uint32_t tid = request->tid;
+  uint64_t hold_until = deadline_ns(cs_threads.hold_timeout_ms);
+  if (flags & CS_REQUEST_HOLD) hold_until = hold_end(hold_until);
   cs_store_release(&request->asker, (uint32_t)gettid());
-  if (flags & CS_REQUEST_HOLD) set_end(request, hold_end(deadline_ns(cs_threads.hold_timeout_ms)));
+  request->hold_until[0] = (int64_t)(hold_until / 1000000000u);
+  request->hold_until[1] = (int64_t)(hold_until % 1000000000u);
   request->flags = flags;
   request->sleeps = 0;
   *asked = sequence;
@@ -296,7 +266,7 @@ enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_
                  tid);
     return CS_ASK_NO_ANSWER;
   }
-  if (cs_request_wait(request, asked, ms)) return CS_ASK_ANSWERED;
+  if (wait_for_answer(request, asked, ms)) return CS_ASK_ANSWERED;
   return explain_silence(tid, ms, err);
 }
 
@@ -322,33 +292,12 @@ static void learn_stack(struct cs_thread *thread, const struct cs_request *reque
   cs_store_release(&thread->stack.hi, stack.hi);
 }
 
-enum cs_ask cs_request_post_together(struct cs_request *request, struct cs_thread *thread,
-                                     uint32_t flags, uint32_t gathering, uint64_t until_ns,
-                                     uint64_t *asked) {
-  struct cs_error err;
-  enum cs_ask ask = CS_ASK_NO_ANSWER;
-  if (cs_load_acquire(&thread->stack.hi) == 0)
-    (void)cs_request_release(request);
-  else
-    ask = cs_request_introduce(request, thread, flags, &err);
-  if (ask != CS_ASK_ANSWERED) return ask;
-  request->gathering = gathering;
-  set_end(request, until_ns);
-  return cs_request_post(request, flags | CS_REQUEST_TOGETHER, asked, &err);
-}
-
-void cs_request_cancel(struct cs_request *request, uint64_t asked) {
-  if (give_up(request, asked)) (void)cs_request_release(request);
-}
-
 enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *thread,
                                  uint32_t flags, struct cs_error *err) {
   request->thread = thread;
   request->tid = cs_load_acquire(&thread->tid);
   request->clr_thread = thread->clr_thread;
   request->max_depth = cs_threads.max_depth;
-  if (request->max_depth > request->capture.capacity)
-    request->max_depth = request->capture.capacity;
   if (request->tid == 0) {
     (void)cs_request_release(request);
     return CS_ASK_GONE;

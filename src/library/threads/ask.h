@@ -12,7 +12,6 @@ enum cs_ask {
   CS_ASK_GONE,       // no such thread
   CS_ASK_NO_ANSWER,  // not in time, or the signal could not be sent; `err` says why
 };
-uint32_t cs_processors(void);
 // Claims a slot, with memory for the deepest walk. Returns NULL if none was free in time.
 struct cs_request *cs_request_claim(struct cs_error *err);
 // The same without waiting, async-signal-safe. So is the release of such a slot.
@@ -31,20 +30,7 @@ enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *t
                                  uint32_t flags, struct cs_error *err);
 enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
                             struct cs_error *err);
-// Returns whether the answer has come in time. If not, the slot is no longer the caller's.
-bool cs_request_wait(struct cs_request *request, uint64_t asked, uint32_t ms);
 enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
                              struct cs_error *err);
-
-// Of a thread that nobody waits for yet: claims the slot CS_REQUEST_SLOTS + `i`, with memory for a
-// walk of some hundred frames; asks a thread that is pinned until this returns, and which waits in its
-// handler for the others of that gathering (0: it does not) until `until_ns` at most. The slot is then
-// waited for (cs_request_wait), or cancelled. After anything but CS_ASK_ANSWERED it is no longer the
-// caller's.
-struct cs_request *cs_request_claim_ahead(uint32_t i);
-enum cs_ask cs_request_post_together(struct cs_request *request, struct cs_thread *thread,
-                                     uint32_t flags, uint32_t gathering, uint64_t until_ns,
-                                     uint64_t *asked);
-void cs_request_cancel(struct cs_request *request, uint64_t asked);
 
 #endif
