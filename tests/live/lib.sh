@@ -56,6 +56,13 @@ find_program() {
   [ -n "$pid" ] || fail "the program has not started"
   sleep 0.5
 }
+# record_process OPTIONS... PID: records a process, with what the command says in WORK/said. Without a sample it ends with 1.
+record_process() {
+  local rc=0 expected=0
+  timeout 300 "$BUILD/bin/clrsnap" record "$@" > "$WORK/said" 2>&1 || rc=$?
+  ! grep -q '^clrsnap: nothing was sampled' "$WORK/said" || expected=1
+  [ $rc = $expected ] || { cat "$WORK/said"; fail "record $*: it ends with $rc"; }
+}
 # until_true SECONDS COMMAND...: waits until COMMAND succeeds; fails if it has not by then.
 until_true() {
   local until=$((SECONDS + $1))

@@ -144,7 +144,7 @@ class CreateDump(Beside):
         payload = struct.pack("<I", len(dump) + 1) + name + struct.pack("<II", 1, 0)
         with socket.socket(socket.AF_UNIX) as port:
             port.settimeout(300)
-            port.connect(glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket")[0])
+            port.connect(max(glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket"), key=os.path.getmtime))
             port.sendall(struct.pack("<14sHBBH", b"DOTNET_IPC_V1\0", 20 + len(payload), 1, 1, 0) + payload)
             answer = port.recv(64)
         if len(answer) < 24 or answer[16:18] != b"\xff\x00" or answer[20:24] != bytes(4):

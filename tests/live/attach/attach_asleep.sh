@@ -22,8 +22,7 @@ attach() {
     sleep 0.02
   done
   sleep 0.3
-  timeout 300 "$BUILD/bin/clrsnap" record -d 0.7 --mode "$mode" --format collapsed -o "$WORK/stacks" $PID > "$WORK/said" 2>&1 ||
-    { cat "$WORK/said"; fail "$mode: the recording"; }
+  record_process --mode "$mode" -d 0.7 --format collapsed -o "$WORK/stacks" $PID
   wait $PID || [ $? = 42 ] || fail "$mode: the program"
   if [ "$stop" = 1 ]; then
     grep -q "the runtime was stopped .* larger signal stacks" "$WORK/said" || { cat "$WORK/said"; fail "$mode: no stop"; }

@@ -27,7 +27,7 @@ for seconds in 2 10 40; do
 done
 grep -q '"\[GC\]"' top.json || { cat top.json; fail "top has no classes"; }
 dotnet "$APP" 20 > said & CHILD=$!
-until [ -S "$(echo "${TMPDIR:-/tmp}/dotnet-diagnostic-$CHILD-"*)" ]; do kill -0 $CHILD || fail "the program has ended"; sleep 0.1; done
+until compgen -G "${TMPDIR:-/tmp}/dotnet-diagnostic-$CHILD-*-socket" > /dev/null; do kill -0 $CHILD || fail "the program has ended"; sleep 0.1; done
 for _ in $(seq 20); do
   "$BUILD/bin/clrsnap" stack $CHILD > stack 2> err && grep -q '^    \[diagnostics\]  (libcoreclr.so+0x' stack && break
   sleep 0.2

@@ -3,7 +3,6 @@
 """sleepers.py session PID: keeps an EventPipe session open, as tools do, and throws away what comes.
 sleepers.py check FILE.clrsnap SAID whole|cut: is what the recording has of the threads of "Callers asleep" and of the thread of the
 session what these threads say of themselves?"""
-import glob
 import re
 import socket
 import struct
@@ -25,7 +24,9 @@ def session(pid):
 
     provider = struct.pack("<QI", 1, 4) + string("Microsoft-Windows-DotNETRuntime") + string("")
     payload = struct.pack("<IIBI", 16, 1, 0, 1) + provider
-    (path,) = glob.glob(f"{tempfile.gettempdir()}/dotnet-diagnostic-{pid}-*-socket")
+    # A killed program leaves its socket behind; the number in the name is when the process has started.
+    started = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[19]
+    path = f"{tempfile.gettempdir()}/dotnet-diagnostic-{pid}-{started}-socket"
     port = socket.socket(socket.AF_UNIX)
     port.connect(path)
     port.sendall(b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 2, 3, 0) + payload)
