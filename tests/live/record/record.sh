@@ -59,8 +59,9 @@ wall() {
   # A sleeping thread has as much time as a burning one: its weight is wall-clock time.
   slept=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Sleeper$/\1/p' "$WORK/out")
   hot=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Hot worker$/\1/p' "$WORK/out")
-  need "${slept:-0}" 1000 "ms of the sleeper"
-  need "${hot:-0}" 1000 "ms of the burner"
+  # Of the program's 2 s, as far as they are recorded: on a busy machine the first look comes late.
+  need "${slept:-0}" 500 "ms of the sleeper"
+  need "${hot:-0}" $((slept / 2)) "ms of the burner"
   need "$(sum method 'Rec\.Program\.Sleep\(\)')" 20 "samples of the sleeping method"
   # Sleeping threads are not woken: all samples of one, except some at its ends, are taken without a signal.
   sleeping=$(total asleep)
