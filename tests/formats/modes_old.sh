@@ -5,11 +5,8 @@
 # program runs on. Skipped where NuGet cannot be reached.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 VERSION=$4
 . "$SOURCE/tests/live/lib.sh"
-get_runtimes
-build_app ModesOld
+on_older ModesOld "$VERSION"
 clrsnap=$BUILD/bin/clrsnap
-export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
-target=("$SOURCE/scripts/dotnet-with" "$VERSION" "$APP")
 major=${VERSION%%.*}
 cd "$WORK" || exit 1
 

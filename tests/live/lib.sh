@@ -44,6 +44,14 @@ get_runtimes() {
 # run_on VERSION DLL ARGS...: runs a program on one of them.
 run_on() { CLRSNAP_RUNTIMES=$MATERIAL/runtimes "$SOURCE/scripts/dotnet-with" "$@"; }
 
+# on_older NAME VERSION: the array `target` runs tests/apps/NAME, for .NET 8 on, on a runtime from NuGet.
+on_older() {
+  get_runtimes
+  build_app "$1"
+  export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
+  target=("$SOURCE/scripts/dotnet-with" "$2" "$APP")
+}
+
 # find_program [FILE]: PID becomes the .NET program below CHILD, once its own code, or FILE, is mapped.
 find_program() {
   local until=$((SECONDS + 40)) pid

@@ -4,11 +4,8 @@
 # start and by attach, and stacks from outside. Skipped where NuGet cannot be reached.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 VERSION=$4
 . "$SOURCE/tests/live/lib.sh"
-get_runtimes
-build_app Old
+on_older Old "$VERSION"
 clrsnap=$BUILD/bin/clrsnap
-export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
-target=("$SOURCE/scripts/dotnet-with" "$VERSION" "$APP")
 cd "$WORK" || exit 1
 
 # The output and the exit code are the program's own.

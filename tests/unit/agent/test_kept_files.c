@@ -37,6 +37,19 @@ static void finish(pthread_t thread) {
   assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+// Returns how many descriptors there are, with a thread and without kept files.
+static int begin_keeping(pthread_t *thread, uint32_t *tid) {
+  start(thread, tid);
+  int before = count_fds();
+  cs_kept_begin();
+  return before;
+}
+
+static void end_keeping(int before) {
+  cs_kept_end();
+  assert_int_equal(count_fds(), before);
+}
+
 static bool says(uint32_t id, uint32_t tid, enum cs_kept kind) {
   char text[512], name[32];
   if (!cs_kept_read(id, tid, kind, text, sizeof text)) return false;
@@ -48,9 +61,7 @@ static void files_stay_open_until_the_end(void **state) {
   (void)state;
   pthread_t thread;
   uint32_t tid;
-  start(&thread, &tid);
-  int before = count_fds();
-  cs_kept_begin();
+  int before = begin_keeping(&thread, &tid);
   assert_true(says(1, tid, CS_KEPT_STAT));
   assert_true(says(0, own_tid(), CS_KEPT_STAT));
   int open = count_fds();
@@ -59,8 +70,7 @@ static void files_stay_open_until_the_end(void **state) {
   assert_int_equal(count_fds(), open);
   finish(thread);
   assert_false(says(1, tid, CS_KEPT_STAT));
-  cs_kept_end();
-  assert_int_equal(count_fds(), before);
+  end_keeping(before);
 }
 
 // Another thread with the same place is read all the same, and gets the place if it is read more often.
@@ -69,9 +79,7 @@ static void a_place_has_one_thread(void **state) {
   (void)state;
   pthread_t thread;
   uint32_t tid;
-  start(&thread, &tid);
-  int before = count_fds();
-  cs_kept_begin();
+  int before = begin_keeping(&thread, &tid);
   for (int i = 0; i < READS; i++) {
     assert_true(says(1, tid, CS_KEPT_STAT));
     assert_true(says(SAME, own_tid(), CS_KEPT_STAT));
@@ -80,8 +88,7 @@ static void a_place_has_one_thread(void **state) {
   for (int i = 0; i < READS; i++) assert_true(says(SAME, own_tid(), CS_KEPT_STAT));
   assert_int_equal(count_fds(), before + 1);
   finish(thread);
-  cs_kept_end();
-  assert_int_equal(count_fds(), before);
+  end_keeping(before);
 }
 
 static int few_are_kept(void) {
