@@ -7,26 +7,19 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "threads"))
-from recfile import records, text
+from recfile import Tree, records, samples
 
 WALL = 2
 THREADS = ("Hot worker", "Sleeper")
 least, most = int(sys.argv[2]), int(sys.argv[3])
-names, parents, frames, samples, halted = {}, [0], [0], {}, 0
+tree, found, halted = Tree(), {}, 0
 for kind, payload in records(open(sys.argv[1], "rb").read()):
-    if kind == 4:
-        number, _ = struct.unpack_from("<II", payload)
-        names[number] = text(payload, 8)[0] or names.get(number, "")
-    elif kind == 9:
-        for parent, _, frame in struct.iter_unpack("<IIQ", payload[8 : 8 + 16 * struct.unpack_from("<II", payload)[1]]):
-            parents.append(parent)
-            frames.append(frame)
-    elif kind == 10:
-        for time, weight, node, _, _, _ in struct.iter_unpack("<QQIIII", payload[8 : 8 + 32 * struct.unpack_from("<I", payload)[0]]):
-            while parents[node] != 0:
-                node = parents[node]
-            if frames[node] >> 32 == WALL:
-                samples.setdefault(names.get(frames[node] & 0xFFFFFFFF, ""), []).append((time, weight))
+    tree.take(kind, payload)
+    if kind == 10:
+        for time, weight, node, _ in samples(payload):
+            _, mode, name = tree.path(node)
+            if mode == WALL:
+                found.setdefault(name, []).append((time, weight))
     elif kind == 33:
         (halted,) = struct.unpack_from("<Q", payload)
 
@@ -35,7 +28,7 @@ errors = []
 if not 0.7 * least <= halted <= 1.02 * most:
     errors.append(f"stopped for {least / 1e9:.2f} to {most / 1e9:.2f} s, recorded {halted / 1e9:.2f} s")
 for name in THREADS:
-    times = sorted(samples.get(name, []))
+    times = sorted(found.get(name, []))
     if len(times) < 10:
         sys.exit(f"{name}: {len(times)} samples")
     passed = times[-1][0] - times[0][0] + times[0][1]

@@ -5,18 +5,14 @@
 import struct
 import sys
 
-from recfile import records, text
+from recfile import Tree, records, samples, text
 
 MODES = ["", "cpu", "wall", "alloc", "lock", "exception", "gc", "wait", "async", "holders"]
 
-threads, methods, parents, frames, samples = {}, {}, [0], [0], []
+tree, methods, nodes = Tree(), {}, []
 for kind, payload in records(open(sys.argv[1], "rb").read()):
-    if kind == 4:
-        number, tid = struct.unpack_from("<II", payload)
-        name = text(payload, 8)[0]
-        if name:
-            threads[number] = name
-    elif kind == 5:
+    tree.take(kind, payload)
+    if kind == 5:
         number = struct.unpack_from("<I", payload)[0]
         at, strings = 12, []
         for _ in range(5):
@@ -24,28 +20,16 @@ for kind, payload in records(open(sys.argv[1], "rb").read()):
             strings.append(string)
         if strings[1] == "Callers" and strings[2] == "Kinds" and strings[3].startswith("Kind"):
             methods[number] = strings[3][4:]
-    elif kind == 9:
-        first, count = struct.unpack_from("<II", payload)
-        assert first == len(parents)
-        for i in range(count):
-            parent, _, frame = struct.unpack_from("<IIQ", payload, 8 + 16 * i)
-            parents.append(parent)
-            frames.append(frame)
     elif kind == 10:
-        (count,) = struct.unpack_from("<I", payload)
-        for i in range(count):
-            samples.append(struct.unpack_from("<QQIIII", payload, 8 + 32 * i)[2])
+        nodes += [node for _, _, node, _ in samples(payload)]
 
 right, wrong, nameless, shown = {}, {}, 0, 0
-for node in samples:
-    kinds = set()
-    while parents[node] != 0:
-        if frames[node] >> 62 == 0 and frames[node] >> 32 in methods:
-            kinds.add(methods[frames[node] >> 32])
-        node = parents[node]
+for node in nodes:
+    path, mode, thread = tree.path(node)
+    kinds = {methods[frame >> 32] for frame in path if frame >> 62 == 0 and frame >> 32 in methods}
     if not kinds:
         continue
-    mode, thread = MODES[frames[node] >> 32], threads.get(frames[node] & 0xFFFFFFFF, "")
+    mode = MODES[mode]
     if not thread.startswith("native-"):
         nameless += 1
     elif {thread[7:]} == kinds:

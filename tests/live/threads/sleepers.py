@@ -9,7 +9,7 @@ import struct
 import sys
 import tempfile
 
-from recfile import records, text
+from recfile import Tree, records, samples
 
 EVENT_PIPE, BLOCKED = ".NET EventPipe", "s-blocked"
 CUT = 3  # a frame of this kind is in place of what is missing of a stack
@@ -40,22 +40,14 @@ def session(pid):
 
 def sums_by_thread(recording):
     """For each thread's name: its time waiting, running, and with stacks that were cut, in ns, and its samples by signal."""
-    threads, parents, frames, sums = {}, [0], [0], {}
+    tree, sums = Tree(), {}
     for kind, payload in records(open(recording, "rb").read()):
-        if kind == 4:
-            number, _ = struct.unpack_from("<II", payload)
-            threads[number] = text(payload, 8)[0] or threads.get(number, "")
-        elif kind == 9:
-            for parent, _, frame in struct.iter_unpack("<IIQ", payload[8 : 8 + 16 * struct.unpack_from("<II", payload)[1]]):
-                parents.append(parent)
-                frames.append(frame)
-        elif kind == 10:
-            for _, weight, node, held, _, _ in struct.iter_unpack("<QQIIII", payload[8 : 8 + 32 * struct.unpack_from("<I", payload)[0]]):
-                is_cut = False
-                while parents[node] != 0:
-                    is_cut = is_cut or frames[node] >> 62 == CUT
-                    node = parents[node]
-                one = sums.setdefault(threads.get(frames[node] & 0xFFFFFFFF, ""), {"waiting": 0, "running": 0, "signals": 0, "cut": 0})
+        tree.take(kind, payload)
+        if kind == 10:
+            for _, weight, node, held in samples(payload):
+                path, _, name = tree.path(node)
+                is_cut = any(frame >> 62 == CUT for frame in path)
+                one = sums.setdefault(name, {"waiting": 0, "running": 0, "signals": 0, "cut": 0})
                 one["running" if held else "waiting"] += weight
                 one["signals"] += held != 0
                 one["cut"] += weight if is_cut else 0
