@@ -12,8 +12,9 @@ bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight);
 // Counts an event of value 1. Returns false if it is not to be walked, which it is with a
 // probability of at least `least`.
 bool cs_throttle_take_one(enum cs_wire_mode mode, double least);
-// As cs_throttle_take in two steps, for an event whose value is known only after it has been walked. Draws
-// what one of its mode's unit stands for (32.32; 0: it is not to be walked); counts the event.
+// As cs_throttle_take in two steps, for an event whose value is known only after it has been
+// walked. Draws what one of its mode's unit stands for (32.32; 0: it is not to be walked); counts
+// the event.
 uint64_t cs_throttle_draw(enum cs_wire_mode mode);
 void cs_throttle_count(enum cs_wire_mode mode, uint64_t value);
 void cs_throttle_add_walk(enum cs_wire_mode mode);

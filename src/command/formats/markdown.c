@@ -133,7 +133,7 @@ static void put_mode(const struct cs_markdown_section *s, const struct cs_detail
     put_pool(f, out);
     return;
   }
-  if (cs_markdown_has_all(f))
+  if (cs_facts_have_all(f))
     cs_print(out, "; every one was recorded.\n");
   else
     cs_print(out,

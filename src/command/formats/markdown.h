@@ -32,8 +32,6 @@ void cs_markdown_code(FILE *out);      // begins a code block
 void cs_markdown_code_end(FILE *out);  // ends it
 // A table's unit for amounts of a mode of which the largest is `most`, and how much it is.
 const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
-// Whether each event of the mode is in the recording, so that its shares have no error of chance.
-bool cs_markdown_has_all(const struct cs_facts *f);
 // Why a mode has no samples.
 void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out);
 // What is odd about a recording: one list item each, at most `most`; returns their number.

@@ -55,7 +55,7 @@ static void put_heading(const struct cs_markdown_section *s, FILE *out) {
     cs_print(out, "; ");
   }
   cs_put_samples(out, f);
-  if (cs_markdown_has_all(f))
+  if (cs_facts_have_all(f))
     cs_print(out, ", every one");
   else
     cs_print(out, ", +-%.1f points", s->error);

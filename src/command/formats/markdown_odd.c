@@ -13,12 +13,6 @@
 
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
-bool cs_markdown_has_all(const struct cs_facts *f) {
-  return !f->part && !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC &&
-         f->mode != CS_WIRE_MODE_HOLDERS && f->event == 0 && f->samples >= f->events &&
-         f->lost_samples == 0;
-}
-
 void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {
   const struct cs_mode *mode = cs_mode_of(f);
   if (f->mode == CS_WIRE_MODE_ASYNC && f->looks.looks > 0)
@@ -104,7 +98,7 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
     cs_print(l->out, "%s: no samples; ", mode->token);
     cs_put_why_nothing(f, l->out);
     cs_print(l->out, ".\n");
-  } else if (f->samples > 0 && f->samples < FEW && !cs_markdown_has_all(f) && item(l)) {
+  } else if (f->samples > 0 && f->samples < FEW && !cs_facts_have_all(f) && item(l)) {
     cs_print(l->out, "%s: few samples (%" PRIu64 ").\n", mode->token, f->samples);
   }
   double stood = f->engine.cpu_ns > 0 && f->event == 0

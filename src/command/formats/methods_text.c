@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/print.h"
-#include "formats/markdown.h"
 #include "formats/methods.h"
 #include "formats/writers.h"
 #include "profile/waits.h"
@@ -142,7 +141,7 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   if (left_out > 0) cs_print(out, "%s", prefix);
   cs_put_left_out(out, mode, left_out);
   cs_print(out, "%s   self   total  samples  method, by its share", prefix);
-  if (!cs_markdown_has_all(&p->facts)) cs_print(out, " (+-%.1f points)", off);
+  if (!cs_facts_have_all(&p->facts)) cs_print(out, " (+-%.1f points)", off);
   cs_print(out, " of ");
   cs_put_whole(out, mode, counted);
   cs_print(out, p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n");

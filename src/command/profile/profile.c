@@ -135,6 +135,12 @@ void cs_put_samples(FILE *out, const struct cs_facts *f) {
   if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples - f->unwalked);
 }
 
+bool cs_facts_have_all(const struct cs_facts *f) {
+  return !f->part && !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC &&
+         f->mode != CS_WIRE_MODE_HOLDERS && f->event == 0 && f->samples >= f->events &&
+         f->lost_samples == 0;
+}
+
 uint64_t cs_facts_whole(const struct cs_facts *f) {
   return f->events > 0 ? f->events_value : f->weight;
 }

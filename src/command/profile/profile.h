@@ -238,6 +238,8 @@ const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *
 // "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has
 // two samples and counts once.
 void cs_put_samples(FILE *out, const struct cs_facts *facts);
+// Whether each event of the mode is in the recording, so that its shares have no error of chance.
+bool cs_facts_have_all(const struct cs_facts *facts);
 // What all events come to, if that was counted; otherwise what the samples stand for. Shares are of
 // the latter, which differs by chance where not all events were walked.
 uint64_t cs_facts_whole(const struct cs_facts *facts);
