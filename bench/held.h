@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of the benchmark that measures what a thread loses when another one walks it:
 // held.c fills it, bench.c prints it.
-#ifndef BENCH_HELD_H
-#define BENCH_HELD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void held_print(void);
 void held_json(FILE *out);
 // Were all rows measured?
 bool held_complete(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of the benchmark that measures walks of the calling thread through managed frames:
 // managed.c fills it, bench.c prints it.
-#ifndef BENCH_MANAGED_H
-#define BENCH_MANAGED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@
 bool managed_print(void);
 // Its cells as a JSON array.
 void managed_json(FILE *out);
-
-#endif

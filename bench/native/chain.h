@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the generated functions (generate.awk) and the benchmark share: a path through functions,
 // each of which calls the next one from the call site that the path names.
-#ifndef BENCH_CHAIN_H
-#define BENCH_CHAIN_H
+#pragma once
 
 #include <alloca.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct chain_module {
   uint32_t count;
   chain_function *const *functions;
 };
-
-#endif

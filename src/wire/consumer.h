@@ -3,8 +3,7 @@
 // producer is a process that may die at any instruction, or be broken, so nothing that it wrote is
 // trusted: a record is copied before it is checked, and the geometry of the ring is a private copy.
 // One thread. Signal-safe: no.
-#ifndef CS_WIRE_CONSUMER_H
-#define CS_WIRE_CONSUMER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -74,5 +73,3 @@ void cs_consumer_stop(struct cs_consumer *c);  // asks the agent to end
 void cs_consumer_publish_cpu(struct cs_consumer *c);
 bool cs_consumer_has_label_hooks(const struct cs_consumer *c);
 uint64_t cs_consumer_lost(const struct cs_consumer *c);
-
-#endif

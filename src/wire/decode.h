@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Records as structures. Each function checks the record's kind and all sizes in it, and returns
 // false if they are inconsistent. Texts point into the record, and are not terminated.
-#ifndef CS_WIRE_DECODE_H
-#define CS_WIRE_DECODE_H
+#pragma once
 
 #include "wire/wire.h"
 
@@ -44,5 +43,3 @@ bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *eng
 bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events);
 bool cs_decode_looks(const struct cs_wire_record *r, struct cs_wire_looks *looks,
                      struct cs_text *why);
-
-#endif

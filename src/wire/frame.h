@@ -6,8 +6,7 @@
 //   2 unknown  the address itself (61 bits); or, with CS_WIRE_FRAME_IN_KERNEL, the lower 48 bits of
 //              an address in the kernel, of which all others are ones
 //   3 awaits   function id (30 bits) << 32: not on the stack; it awaits the frame before it
-#ifndef CS_WIRE_FRAME_H
-#define CS_WIRE_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ static inline uint32_t cs_wire_frame_image(uint64_t frame) {
 static inline uint64_t cs_wire_frame_offset(uint64_t native_frame) {
   return native_frame & CS_WIRE_NATIVE_OFFSET;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent's side of the shared memory: maps or makes it, and writes records to its ring. One
 // thread at a time, and only in the process that has claimed it. Not for handlers.
-#ifndef CS_WIRE_PRODUCER_H
-#define CS_WIRE_PRODUCER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -61,5 +60,3 @@ uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_s
                                    const struct cs_label *label);
 void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample,
                                const struct cs_label *label);
-
-#endif

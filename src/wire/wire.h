@@ -3,8 +3,7 @@
 // consumer): a header page, and a byte ring of records. docs/wire-format.md describes it in prose.
 // A program that is started finds it by the path in CLRSNAP_SHM, a descriptor of the command. A
 // running process makes it itself, upon an invitation.
-#ifndef CS_WIRE_WIRE_H
-#define CS_WIRE_WIRE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/label.h"
@@ -341,5 +340,3 @@ struct cs_wire_events {
 };
 
 _Static_assert(CS_WIRE_MODES <= 16, "struct cs_wire_end has a place for every mode");
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A frame that is made up to be as steps.c says, with a caller that is known: its registers, its
 // stack, and whether a step has found the caller. One frame at a time; one thread.
-#ifndef AARCH64_MADE_UP_H
-#define AARCH64_MADE_UP_H
+#pragma once
 
 #include "aarch64/steps.h"
 #include "unwind/unwind.h"
@@ -27,5 +26,3 @@ bool made_up_is_caller(const struct cs_regs *regs);
 // Prints the first of these only.
 void made_up_report(const char *what, uint64_t function, uint32_t at, int stop,
                     const struct cs_regs *regs);
-
-#endif

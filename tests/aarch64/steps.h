@@ -2,8 +2,7 @@
 // What each instruction of an arm64 function does to its frame, found by following the function's
 // code from its entry, without reading any unwind data: where the frame's caller is, at every
 // instruction that the code reaches, including prologs and epilogs.
-#ifndef AARCH64_STEPS_H
-#define AARCH64_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct steps {
 // Follows `count` instructions. Returns false if memory runs out.
 bool steps_follow(struct steps *steps, const uint32_t *code, uint32_t count);
 bool steps_is_call(uint32_t code);
-
-#endif

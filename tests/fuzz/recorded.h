@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Shared by the targets over recording files.
-#ifndef CS_FUZZ_RECORDED_H
-#define CS_FUZZ_RECORDED_H
+#pragma once
 
 #include "formats/format.h"
 #include "naming/resolve.h"
@@ -22,5 +21,3 @@ uint64_t fuzz_expansion_limit(uint64_t recording_bytes);
 // Options derived from the input, so that each option is set for some inputs.
 struct cs_resolve_opts fuzz_options(uint32_t random, const struct cs_recording *rec);
 uint32_t fuzz_random(const uint8_t *data, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
 // for byte, with the registers from which they started and the frames that they found. record_world
 // writes such files (worlds/), and fuzz_walk walks in them. Reads see the recorded memory and
 // nothing else.
-#ifndef CS_FUZZ_RECORDED_WORLD_H
-#define CS_FUZZ_RECORDED_WORLD_H
+#pragma once
 
 #include "images/images.h"
 #include "native/native.h"
@@ -68,5 +67,3 @@ uint8_t *world_at(const struct recorded *w, uint64_t address, uint64_t *left);
 // Looks up what the command asks about a managed frame apart from the walk: method, ReadyToRun
 // tables, debug info. Returns how much of it was found.
 unsigned world_ask_about(const struct cs_world *world, const struct cs_frame *frame);
-
-#endif

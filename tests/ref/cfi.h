@@ -2,8 +2,7 @@
 // A second reader of .eh_frame, slow and straight-line, written from DWARF 5 (sections 2.5 and 6.4)
 // and the LSB's chapter on .eh_frame, without any of the product's code. Registers have DWARF's
 // numbers. One thread; not for handlers.
-#ifndef REF_CFI_H
-#define REF_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ bool cfi_row_at(const struct cfi_function *function, uint64_t ip, struct cfi_row
 bool cfi_apply(const struct cfi_row *row, const struct cfi_registers *from,
                bool (*read)(uint64_t address, uint64_t *word), struct cfi_registers *to,
                uint64_t *cfa);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ELF files, mapped into this process as the dynamic loader would map them but without running any
 // of their code; and their .eh_frame, found by the section headers. One thread; not for handlers.
-#ifndef REF_ELF_FILE_H
-#define REF_ELF_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool elf_file_map(const char *path, struct elf_file *file);
 // The same for an image that is already in memory as a whole and stays there: the vdso.
 bool elf_file_in_memory(const void *image, size_t size, struct elf_file *file);
 void elf_file_close(struct elf_file *file);  // its segments stay
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DWARF expressions (DWARF 5, section 2.5), as far as .eh_frame may contain them, and the encoded
 // numbers that .eh_frame consists of. One thread; not for handlers.
-#ifndef REF_EXPRESSION_H
-#define REF_EXPRESSION_H
+#pragma once
 
 #include "ref/cfi.h"
 
@@ -18,5 +17,3 @@ struct expression {
 // Returns the top of the stack at the end. `first` (may be NULL) is on the stack at the beginning.
 bool expression_value(const struct expression *e, struct cfi_bytes program, const uint64_t *first,
                       uint64_t *value);
-
-#endif

@@ -2,8 +2,7 @@
 // A ReadyToRun image as a file: sections by their addresses in memory, and the RUNTIME_FUNCTION
 // table. Written from the documentation of the PE format and of ReadyToRun, without any of the
 // product's code.
-#ifndef REF_PE_H
-#define REF_PE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool ref_pe_open(struct ref_pe *pe, const char *path);
 void ref_pe_close(struct ref_pe *pe);
 // Returns `size` bytes at an RVA, or NULL if the file has none there.
 const uint8_t *ref_pe_at(const struct ref_pe *pe, uint32_t rva, uint32_t size);
-
-#endif

@@ -2,8 +2,7 @@
 // What each instruction of a function does to its frame, found by following the function's code
 // from its entry, without reading any unwind data: where the frame's caller is, at every
 // instruction that the code reaches, including prologs and epilogs.
-#ifndef REF_STEPS_H
-#define REF_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct steps {
 // Follows `size` bytes of `code`. Returns false if memory runs out or bytes are not instructions.
 bool steps_follow(struct steps *steps, const uint8_t *code, uint32_t size);
 void steps_free(struct steps *steps);
-
-#endif

@@ -2,8 +2,7 @@
 // A slow, straight-line interpreter of AMD64 UNWIND_INFO as CoreCLR uses it on Unix, written from
 // the format's documentation and independently of the product's (src/unwind). It does not handle
 // epilogs; steps.h does.
-#ifndef REF_UWINFO_H
-#define REF_UWINFO_H
+#pragma once
 
 #include "ref/pe.h"
 
@@ -20,5 +19,3 @@ typedef uint64_t ref_stack_word(uint64_t address);
 // malformed.
 bool ref_unwind(const struct ref_pe *pe, const struct ref_function *function, uint32_t executed,
                 ref_stack_word *stack, struct ref_registers *registers);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // As much of x86-64 as a stepper needs to know before it steps: does this instruction push a return
 // address, pop one, enter the kernel, change the flags, or load a whole new stack pointer?
-#ifndef STEP_DECODE_H
-#define STEP_DECODE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct insn {
 };
 
 struct insn decode(const uint8_t *bytes, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The state while a thread is stepped, and the counters.
-#ifndef STEP_ORACLE_H
-#define STEP_ORACLE_H
+#pragma once
 
 #include "remote/remote.h"
 #include "shadow.h"
@@ -186,5 +185,3 @@ bool report(const struct oracle *oracle);
 bool report_self_test(void);
 // The code that an address is in, for people: "libc.so.6+0x1234", "jit 0x... +0x10".
 void describe(const struct oracle *oracle, uint64_t ip, char *text, size_t size);
-
-#endif

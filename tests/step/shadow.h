@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The call stack that the stepper keeps.
-#ifndef STEP_SHADOW_H
-#define STEP_SHADOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void shadow_sigreturn(struct shadow *shadow);
 // Returns their number.
 unsigned shadow_frames(const struct shadow *shadow, uint64_t sp, const struct entry **out,
                        unsigned max);
-
-#endif

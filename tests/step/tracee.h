@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The program under test and the one thread of it that is traced.
-#ifndef STEP_TRACEE_H
-#define STEP_TRACEE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,5 +33,3 @@ void tracee_clear_trap_flag(const struct tracee *tracee);
 enum tracee_event tracee_run_to(const struct tracee *tracee, uint64_t ip, uint64_t sp);
 // After TRACEE_ENDED: the program's exit code, or 128 + the signal.
 int tracee_wait(const struct tracee *tracee);
-
-#endif

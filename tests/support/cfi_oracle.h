@@ -4,8 +4,7 @@
 // our register of each DWARF column; SP_COLUMN and RA_COLUMN; RA_IS_KEPT, whether a
 // return address without a rule is in the register of its column; `preserved`, the columns
 // that a call preserves, with both of them. One thread.
-#ifndef SUPPORT_CFI_ORACLE_H
-#define SUPPORT_CFI_ORACLE_H
+#pragma once
 
 enum { COLUMNS = sizeof ours / sizeof ours[0] };
 
@@ -173,5 +172,3 @@ static void compare_registers(const struct cs_regs *regs, const struct oracle *o
                regs->r[ours[column]], o->reg[column].defined, o->reg[column].v);
   }
 }
-
-#endif

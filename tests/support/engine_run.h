@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Records this very program's threads by an engine of mode cpu, without a runtime.
-#ifndef CS_ENGINE_RUN_H
-#define CS_ENGINE_RUN_H
+#pragma once
 
 #include "engines/engines.h"
 #include "sampling/thread_life.h"
@@ -34,5 +33,3 @@ void in_child(int (*test)(void));
 
 extern volatile int handled;  // by this handler
 void on_urg(int number);
-
-#endif

@@ -3,8 +3,7 @@
 // the walk: range-section map, code heap with nibble map and code headers, a ReadyToRun image, a
 // Thread. The offsets are those of .NET 10.0's data contract, so that a test reads like code for a
 // real runtime.
-#ifndef CS_FAKE_CLR_H
-#define CS_FAKE_CLR_H
+#pragma once
 
 #include "fake_machine.h"
 #include "walk/walk.h"
@@ -43,5 +42,3 @@ void *fake_clr_alloc(struct fake_clr *clr, size_t size);
 // For mem.read_guarded: reads without a guard, and counts.
 bool fake_counting_read(const struct cs_mem *mem, uint64_t address, void *out, size_t size);
 extern unsigned fake_guarded_reads;
-
-#endif

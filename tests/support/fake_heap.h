@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A heap of plain words, for tests of await chains: objects, whose first word is a made-up method
 // table, and the class information that handlers have.
-#ifndef CS_FAKE_HEAP_H
-#define CS_FAKE_HEAP_H
+#pragma once
 
 #include "signal/awaits.h"
 
@@ -37,5 +36,3 @@ void fake_chain(struct fake_heap *heap, uint64_t *objects, uint32_t count);
 // Fails the test unless the chain ended in this way and consists of the classes of these objects.
 void fake_check_chain(const struct cs_await_chain *chain, enum cs_await_state want,
                       const uint64_t *objects, uint32_t count);
-
-#endif

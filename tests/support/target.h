@@ -2,8 +2,7 @@
 // Plain threads as targets of requests and holds. A ThreadID here is the address of a small zeroed
 // object. Targets live in static memory: a failed test is left by a jump, and the memory that its
 // threads use must still be there when targets_end stops them.
-#ifndef CS_TEST_TARGET_H
-#define CS_TEST_TARGET_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -49,6 +48,4 @@ bool target_owns_ip(UINT_PTR ip);
 enum { SIGNALS_AT_ONCE = 0 };
 #else
 enum { SIGNALS_AT_ONCE = 1 };
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stack laid out by hand, in a CLR made of data structures, and walks over it.
-#ifndef CS_WALK_SCENE_H
-#define CS_WALK_SCENE_H
+#pragma once
 
 #include "support/fake_clr.h"
 
@@ -29,5 +28,3 @@ void lay_recursion(unsigned at, unsigned n);
 unsigned count_frames(void);
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene_setup, scene_teardown)
-
-#endif

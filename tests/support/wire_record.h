@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A record of the wire, put together piece by piece. One thread.
-#ifndef CS_TESTS_WIRE_RECORD_H
-#define CS_TESTS_WIRE_RECORD_H
+#pragma once
 
 #include <string.h>
 
@@ -32,5 +31,3 @@ static const struct cs_wire_record *complete(enum cs_wire_kind kind, uint16_t fl
   memcpy(record, &head, sizeof head);
   return (const void *)record;
 }
-
-#endif

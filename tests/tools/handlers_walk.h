@@ -9,8 +9,7 @@
 // the cache that all walks before it have filled, and in turn a capture with all registers, a plain
 // capture, or a sample as of a sleeper, whose stack is elsewhere. Each must have the frames of the
 // exact walk (cs_walk_next, no cache), which the caller compares with an independent result.
-#ifndef TOOLS_HANDLERS_WALK_H
-#define TOOLS_HANDLERS_WALK_H
+#pragma once
 
 #include "remote/remote.h"
 
@@ -49,5 +48,3 @@ struct handlers_walk_counts {
   uint64_t frames;                           // of these
 };
 const struct handlers_walk_counts *handlers_walk_counts(const struct handlers_walk *hw);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A recording, on the agent's thread. Not for handlers.
-#ifndef CS_AGENT_LOOP_H
-#define CS_AGENT_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ bool cs_loop_is_abandoned(void);
 // The runtime has reported ProfilerAttachComplete: all threads that begin from now on have a
 // callback. Any thread.
 void cs_loop_note_attached(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program that is recorded from its start waits until the recording has begun, before the first
 // of its own modules is used. Not for handlers.
-#ifndef CS_AGENT_PROGRAM_START_H
-#define CS_AGENT_PROGRAM_START_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ void cs_program_start_allow(bool begun);
 // To be called when a module has been loaded (ModuleLoadFinished), on the thread that has loaded
 // it.
 void cs_program_start_await(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A recording's beginning and end. Not for handlers.
-#ifndef CS_AGENT_START_H
-#define CS_AGENT_START_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *opti
 // The process ends: ends the recording, if there is one, and waits until its last record is
 // written, 2 s at most. Any thread.
 void cs_agent_stop(void);
-
-#endif

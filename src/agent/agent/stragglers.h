@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mode gc: which threads hold up a suspension of the runtime, on its way to the safe point, and
 // why. Each is asked for samples, whose weights are parts of the way. Not for handlers.
-#ifndef CS_AGENT_STRAGGLERS_H
-#define CS_AGENT_STRAGGLERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void cs_stragglers_end(void);
 // The runtime's callbacks, of one thread at a time.
 void cs_stragglers_suspending(uint32_t reason);  // COR_PRF_SUSPEND_REASON: RuntimeSuspendStarted
 void cs_stragglers_suspended(void);              // RuntimeSuspendFinished, RuntimeSuspendAborted
-
-#endif

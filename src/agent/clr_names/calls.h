@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds the place where a method's IL calls another method. Any thread that may call the CLR, while
 // both methods are known to be alive. Not for handlers.
-#ifndef CS_CLR_NAMES_CALLS_H
-#define CS_CLR_NAMES_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
 // *il: the IL offset of the only call in `caller` that can be to `callee`, which was inlined there.
 // Returns false if there is none, there are several, or the IL cannot be read.
 bool cs_call_find(ICorProfilerInfo15 *info, FunctionID caller, FunctionID callee, uint32_t *il);
-
-#endif

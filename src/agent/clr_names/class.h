@@ -2,8 +2,7 @@
 // What is known of a ClassID: its name as the metadata has it, its generic arguments, its base
 // class, the offsets of its fields, its methods. Any thread that may call the CLR, while the class
 // is known to be alive. Not for handlers.
-#ifndef CS_CLR_NAMES_CLASS_H
-#define CS_CLR_NAMES_CLASS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ bool cs_class_of_core(ICorProfilerInfo15 *info, const WCHAR *name, struct cs_cla
 // A method that the class itself declares, and its function for exactly this class.
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                      mdMethodDef *token, FunctionID *function);
-
-#endif

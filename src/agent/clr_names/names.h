@@ -2,8 +2,7 @@
 // The name of a FunctionID as it is written in C#. Any thread that may call the CLR (a native one,
 // or inside a callback), while the method is known to be alive. Takes no lock of ours. Not for
 // handlers.
-#ifndef CS_CLR_NAMES_NAMES_H
-#define CS_CLR_NAMES_NAMES_H
+#pragma once
 
 #include "clr_names/text.h"
 
@@ -31,5 +30,3 @@ struct cs_method_name {
 // name. Generic arguments of value types are exact; for code that is shared between reference types
 // the name has the parameter's own name ("TValue").
 bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs_method_name *out);
-
-#endif

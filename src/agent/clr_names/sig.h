@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Signature blobs (ECMA-335, II.23.2) as C#-like text. The bytes may be anything: no read is beyond
 // `len`, nesting is bounded. Not for handlers.
-#ifndef CS_CLR_NAMES_SIG_H
-#define CS_CLR_NAMES_SIG_H
+#pragma once
 
 #include "clr_names/text.h"
 
@@ -30,5 +29,3 @@ bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *na
 // Adds one type, as in a TypeSpec: "Dictionary<string,int>".
 bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                  struct cs_text_out *out);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A text that is appended to in a buffer of fixed size, and always terminated. What does not fit is
 // left out, at the border of a character, and sets `cut`. Not for handlers.
-#ifndef CS_CLR_NAMES_TEXT_H
-#define CS_CLR_NAMES_TEXT_H
+#pragma once
 
 #include "clrsnap/cortypes.h"
 
@@ -21,5 +20,3 @@ void cs_text_add_char(struct cs_text_out *out, char c);
 void cs_text_add_uint(struct cs_text_out *out, uint32_t value);
 // UTF-16 as the metadata and profiling interfaces give it; `units` without the NUL.
 void cs_text_add_utf16(struct cs_text_out *out, const WCHAR *text, size_t units);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Types as C#-like text, from metadata and from ClassIDs. Private to the room. Not for handlers;
 // calls the metadata reader and, for ClassIDs, the CLR.
-#ifndef CS_CLR_NAMES_TYPES_H
-#define CS_CLR_NAMES_TYPES_H
+#pragma once
 
 #include "clr_names/sig.h"
 #include "clrsnap/cormeta.h"
@@ -41,5 +40,3 @@ bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_
 // between all reference types (System.__Canon), or does not know (0), keeps the parameter's name.
 void cs_type_instantiate(ICorProfilerInfo15 *info, const ClassID ids[], unsigned count,
                          unsigned nesting, struct cs_type_args *args);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Asks threads for samples, by signal. The agent's thread only, except where stated. Not for
 // handlers.
-#ifndef CS_ENGINES_ASK_H
-#define CS_ENGINES_ASK_H
+#pragma once
 
 #include "state/threads.h"
 
@@ -22,5 +21,3 @@ void cs_asks_check(uint64_t now_ns);             // now and then: is SIGURG stil
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten
 void cs_asks_end(void);                          // no thread is asked any more
 bool cs_asks_report(void);  // CS_WIRE_LOST_SIGNALS, if any failed; false: no room
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Engines: what makes threads take samples of mode cpu. engines.h chooses among them. Not for
 // handlers.
-#ifndef CS_ENGINES_ENGINE_H
-#define CS_ENGINES_ENGINE_H
+#pragma once
 
 #include "base/clock.h"
 #include "state/threads.h"
@@ -37,5 +36,3 @@ extern const struct cs_engine cs_engine_clock;      // engine_clock.c
 
 // Counts a sample of which it is not known whether its thread was in the kernel (engine_perf.c).
 void cs_perf_count_kernel_unknown(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The engine of a recording: the best one that is available, or the one that was asked for. A
 // single thread for which it is not available gets the next best one. Not for handlers.
-#ifndef CS_ENGINES_ENGINES_H
-#define CS_ENGINES_ENGINES_H
+#pragma once
 
 #include "engines/engine.h"
 
@@ -18,5 +17,3 @@ void cs_engines_set_period(uint64_t period_ns);
 // ---- One thread, with the list's lock held ----
 void cs_engine_start(struct cs_agent_thread *thread);
 void cs_engine_stop(struct cs_agent_thread *thread);  // does nothing if it has none
-
-#endif

@@ -2,13 +2,10 @@
 // handler_times: writes the notes of signal/handler_times.h to the file that
 // CLRSNAP_BENCH_HANDLER_TIMES names, in the environment of a program that is benchmarked. The
 // agent's thread. Not for handlers.
-#ifndef CS_ENGINES_HANDLER_TIMES_H
-#define CS_ENGINES_HANDLER_TIMES_H
+#pragma once
 
 #include <stdbool.h>
 
 void cs_handler_times_begin(void);  // before any event is opened
 bool cs_handler_times_are_noted(void);
 void cs_handler_times_end(void);  // no handler runs any more
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kept_files: files in /proc about threads, which stay open because opening one costs more than
 // reading it. The agent's thread. Not for handlers.
-#ifndef CS_ENGINES_KEPT_FILES_H
-#define CS_ENGINES_KEPT_FILES_H
+#pragma once
 
 #include "base/base.h"
 
@@ -15,5 +14,3 @@ void cs_kept_end(void);    // closes all files
 // Reads a file of a thread as a string. `id` is the thread's in the recording, or 0 for the agent's
 // own. Returns false if the thread has ended, or there is no such file.
 bool cs_kept_read(uint32_t id, uint32_t tid, enum cs_kept kind, char *text, size_t cap);
-
-#endif

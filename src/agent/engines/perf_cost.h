@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the engine perf costs a program whose threads switch often.
-#ifndef CS_ENGINES_PERF_COST_H
-#define CS_ENGINES_PERF_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ uint64_t cs_perf_switch_ns(void);
 // too high.
 bool cs_perf_cost_begin(struct cs_error *why);
 bool cs_perf_cost_check(struct cs_error *why);
-
-#endif

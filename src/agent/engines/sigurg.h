@@ -3,8 +3,7 @@
 // signal is merged with one that is pending already, and does not count against the limit of queued
 // signals. Pending signals survive execve, where one that is ignored by default does no harm to the
 // next program. Not for handlers.
-#ifndef CS_ENGINES_SIGURG_H
-#define CS_ENGINES_SIGURG_H
+#pragma once
 
 #include "base/error.h"
 
@@ -12,5 +11,3 @@ bool cs_sigurg_take(struct cs_error *why);  // false: the program uses it
 void cs_sigurg_release(void);
 bool cs_sigurg_is_taken(void);
 bool cs_sigurg_is_lost(void);  // the program has begun to use it
-
-#endif

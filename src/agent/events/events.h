@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The runtime's events of allocations, locks, waits, exceptions and collections: modes alloc, lock,
 // wait, exception and gc. Not for handlers.
-#ifndef CS_EVENTS_EVENTS_H
-#define CS_EVENTS_EVENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void cs_events_free(void);  // no callback is left
 // to be walked). All threads have stopped: what samples of those that have held it up stand for.
 uint64_t cs_events_begin_way(void);
 void cs_events_end_way(uint64_t weight);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The name of a pause: which collection it was for, and why. Any thread. Not for handlers.
-#ifndef CS_EVENTS_GC_NAMES_H
-#define CS_EVENTS_GC_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@ uint32_t cs_gc_number(uint32_t generation, uint32_t reason, uint32_t type);
 // "[GC gen 1, allocation, blocking]". `collection`: such a number, or 0 for a pause in which no
 // collection began; that one is named by the reason of its SuspendEEBegin event.
 void cs_gc_name(uint32_t collection, uint32_t suspend_reason, char *name, size_t size);
-
-#endif

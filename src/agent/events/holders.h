@@ -2,8 +2,7 @@
 // Mode holders: samples of the threads that hold locks for which others wait. A sample's weight is
 // the time that the others have waited since the last look. The agent's thread only. Not for
 // handlers.
-#ifndef CS_EVENTS_HOLDERS_H
-#define CS_EVENTS_HOLDERS_H
+#pragma once
 
 #include "events/lock_waits.h"
 
@@ -36,5 +35,3 @@ enum cs_unwalked {
   CS_UNWALKED_REASONS,
 };
 uint64_t cs_holders_take_unwalked(enum cs_unwalked reason, uint32_t *name);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which lock a thread waits for, by the runtime's contention events, and who holds that lock at
 // this moment, by the runtime's memory. Not for handlers.
-#ifndef CS_EVENTS_LOCK_WAITS_H
-#define CS_EVENTS_LOCK_WAITS_H
+#pragma once
 
 #include "state/threads.h"
 
@@ -41,5 +40,3 @@ struct cs_lock_owner {
   uint32_t owner;     // the OS id
 };
 enum cs_lock_holder cs_lock_wait_owner(const struct cs_lock_wait *wait, struct cs_lock_owner *out);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The EventPipe sessions that the modes need. The agent's thread only, unless stated otherwise; not
 // for handlers.
-#ifndef CS_EVENTS_SESSIONS_H
-#define CS_EVENTS_SESSIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "state/state.h"
@@ -21,5 +20,3 @@ bool cs_sessions_are_stuck(void);
 // Returns whether the calling thread is one that starts or stops sessions, whose events are not the
 // program's. Any thread.
 bool cs_sessions_is_own_thread(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where an async method that is awaited by no Task has its awaiter. The agent's thread only, while
 // the class is known to be alive. Not for handlers.
-#ifndef CS_REPORTING_AWAIT_SOURCE_H
-#define CS_REPORTING_AWAIT_SOURCE_H
+#pragma once
 
 #include "clr_names/class.h"
 #include "signal/awaits.h"
@@ -13,5 +12,3 @@ bool cs_await_is_resumer(const struct cs_class *class);  // CS_AWAIT_RESUMER
 // false if the box has no source.
 bool cs_await_find_source(const struct cs_class *box, struct cs_await_source *out,
                           uint32_t *target);
-
-#endif

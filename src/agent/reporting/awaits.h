@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The async methods that await the ones on a stack (signal/awaits.h). All but cs_awaits_start do
 // nothing in a recording that does not want them. Not for handlers.
-#ifndef CS_REPORTING_AWAITS_H
-#define CS_REPORTING_AWAITS_H
+#pragma once
 
 #include "base/error.h"
 #include "clr_names/names.h"
@@ -28,5 +27,3 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
 // frames.
 uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out);
 void cs_awaits_log(void);  // how chains have ended
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the ring to the wire. The agent's thread only. Not for handlers.
-#ifndef CS_REPORTING_DRAIN_H
-#define CS_REPORTING_DRAIN_H
+#pragma once
 
 #include "base/error.h"
 #include "signal/sample.h"
@@ -11,5 +10,3 @@ void cs_drain(void);                                   // sends all samples that
 void cs_drain_end(void);                               // after the last one
 void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples lost up to now, by mode
 void cs_drain_free(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The frames of samples as the wire has them. The agent's thread only. Not for handlers.
-#ifndef CS_REPORTING_FRAMES_H
-#define CS_REPORTING_FRAMES_H
+#pragma once
 
 #include "images/images.h"
 
@@ -13,5 +12,3 @@ struct cs_frame_origin {  // of a sample's frames
 // Returns false if there is no room for a record that the frame needs.
 bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out);
 void cs_frames_forget(void);  // the recording is over; the next one has ids of its own
-
-#endif

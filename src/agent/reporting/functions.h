@@ -3,8 +3,7 @@
 // sample has met, for each inlined method (FunctionID), and for each name of something that is no
 // method. All that return a bool return false when there is no room for a record. The agent's
 // thread only. Not for handlers.
-#ifndef CS_REPORTING_FUNCTIONS_H
-#define CS_REPORTING_FUNCTIONS_H
+#pragma once
 
 #include "clr_names/names.h"
 #include "wire/wire.h"
@@ -39,5 +38,3 @@ bool cs_unknown_to_wire(uint64_t ip, uint32_t *id);
 
 void cs_function_ids_free(void);       // the recording is over; the next one has ids of its own
 size_t cs_function_table_bytes(void);  // the size of the table of named code
-
-#endif

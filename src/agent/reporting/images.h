@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Native images as the wire knows them. The agent's thread only. Not for handlers.
-#ifndef CS_REPORTING_IMAGES_H
-#define CS_REPORTING_IMAGES_H
+#pragma once
 
 #include "images/images.h"
 
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);  // false: no room
 void cs_image_ids_free(void);  // the recording is over; the next one has ids of its own
-
-#endif

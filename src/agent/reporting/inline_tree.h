@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the JIT has inlined into a method: a tree of methods, and which of them each piece of the
 // machine code comes from. Not for handlers.
-#ifndef CS_REPORTING_INLINE_TREE_H
-#define CS_REPORTING_INLINE_TREE_H
+#pragma once
 
 #include "base/base.h"
 #include "wire/wire.h"
@@ -25,5 +24,3 @@ struct cs_inline_tree {
 // false if they are not a tree of that method's.
 bool cs_inline_tree_read(const uint8_t *bytes, uint32_t size, uint64_t function_id,
                          struct cs_inline_tree *out);
-
-#endif

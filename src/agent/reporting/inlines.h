@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What was inlined into a method. The agent's thread only. Not for handlers.
-#ifndef CS_REPORTING_INLINES_H
-#define CS_REPORTING_INLINES_H
+#pragma once
 
 #include "reporting/functions.h"
 
 // Sends what was inlined into a method, which is alive and whose id is `id`, if the runtime has
 // kept that. Returns false if there is no room.
 bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id);
-
-#endif

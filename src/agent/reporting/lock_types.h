@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The types of objects whose locks are waited for. The agent's thread only, except where stated. Not
 // for handlers.
-#ifndef CS_REPORTING_LOCK_TYPES_H
-#define CS_REPORTING_LOCK_TYPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void cs_lock_types_learn(void);
 const char *cs_lock_type_name(uint64_t class, uint32_t generation);
 void cs_lock_types_forget(void);  // any thread: a module has been unloaded
 void cs_lock_types_free(void);
-
-#endif

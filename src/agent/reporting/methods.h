@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Methods on the stack: their names, IL maps, modules, inlined methods, and what they do there. The
 // agent's thread only. Not for handlers.
-#ifndef CS_REPORTING_METHODS_H
-#define CS_REPORTING_METHODS_H
+#pragma once
 
 #include "reporting/functions.h"
 
@@ -12,5 +11,3 @@ bool cs_method_at_to_wire(const struct cs_method_at *method, uint32_t *id);
 // the thrower.
 bool cs_method_is_dispatch(uint32_t id);
 void cs_methods_free(void);  // the recording is over
-
-#endif

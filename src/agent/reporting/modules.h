@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Modules as the wire knows them, with the ids of their PDBs. The agent's thread only. Not for
 // handlers.
-#ifndef CS_REPORTING_MODULES_H
-#define CS_REPORTING_MODULES_H
+#pragma once
 
 #include "clr_names/names.h"
 
@@ -10,5 +9,3 @@
 // if there is no room.
 bool cs_module_to_wire(const struct cs_method_name *name);
 void cs_modules_free(void);  // the recording is over
-
-#endif

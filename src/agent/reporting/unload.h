@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Code that is about to be unloaded: dynamic methods and collectible assemblies. Not for handlers.
-#ifndef CS_REPORTING_UNLOAD_H
-#define CS_REPORTING_UNLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ bool cs_unload_is_forgotten(uint32_t generation);
 // already.
 bool cs_unload_begin_naming(uint32_t generation);
 void cs_unload_end_naming(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a thread waits for, by the runtime's methods on its stack. The agent's thread only. Not for
 // handlers.
-#ifndef CS_REPORTING_WAIT_NAMES_H
-#define CS_REPORTING_WAIT_NAMES_H
+#pragma once
 
 #include "clr_names/names.h"
 
@@ -16,5 +15,3 @@ bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name);
 // that a wait calls the runtime by is part of the wait, but leaves *name as it is.
 bool cs_wait_name_of(uint32_t id, const char **name);
 void cs_wait_names_free(void);
-
-#endif

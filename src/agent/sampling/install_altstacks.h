@@ -2,8 +2,7 @@
 // Larger alternate stacks for threads that were there before us. A thread is sent signals, and has
 // an engine, only once it has one (docs/signal-safety.md, "Alternate stacks"). The agent's thread
 // only. Not for handlers.
-#ifndef CS_SAMPLING_INSTALL_ALTSTACKS_H
-#define CS_SAMPLING_INSTALL_ALTSTACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ void cs_altstacks_begin(void);  // before the first signal
 uint64_t cs_altstacks_check(uint64_t now_ns);
 uint64_t cs_altstacks_stops(void);  // how often the runtime was stopped for it in this recording
 bool cs_altstacks_report(void);     // CS_WIRE_STOPS, if it was; false: no room
-
-#endif

@@ -3,8 +3,7 @@
 // base: below native code that finds its caller by the frame pointer, and without managed code
 // above that. Such a thread is sent one signal, whose handler reports the registers, and is walked
 // by them as long as it sleeps there. The agent's thread only. Not for handlers.
-#ifndef CS_SAMPLING_REPORTED_REGS_H
-#define CS_SAMPLING_REPORTED_REGS_H
+#pragma once
 
 #include "state/threads.h"
 
@@ -19,5 +18,3 @@ bool cs_reported_regs_fit(const struct cs_pinned *thread, const struct cs_sample
 bool cs_reported_regs_ask(const struct cs_pinned *thread, enum cs_stop stop);
 // Returns whether the thread may be asked now.
 bool cs_reported_regs_may_ask(const struct cs_pinned *thread);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which threads are sampled, from when to when. Managed threads come and go with the runtime's
 // callbacks, on the threads themselves; native ones are found by a scan. Not for handlers.
-#ifndef CS_SAMPLING_THREAD_LIFE_H
-#define CS_SAMPLING_THREAD_LIFE_H
+#pragma once
 
 #include "state/threads.h"
 
@@ -47,5 +46,3 @@ void cs_natives_reset(void);            // forgets all of them
 void cs_threads_start(void);
 void cs_threads_stop(void);      // no thread is sampled any more
 void cs_threads_free_all(void);  // the last sample has been read
-
-#endif

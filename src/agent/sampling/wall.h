@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mode wall: in every period a sample of each managed thread, whether it runs or waits. The agent's
 // thread only, but for the callbacks. Not for handlers.
-#ifndef CS_SAMPLING_WALL_H
-#define CS_SAMPLING_WALL_H
+#pragma once
 
 #include "state/threads.h"
 #include "threads/asleep.h"
@@ -20,5 +19,3 @@ void cs_wall_free(void);
 // The runtime's callbacks, of one thread at a time.
 void cs_wall_suspending(uint32_t reason);  // COR_PRF_SUSPEND_REASON: RuntimeSuspendStarted
 void cs_wall_resumed(void);                // RuntimeResumeFinished, RuntimeSuspendAborted
-
-#endif

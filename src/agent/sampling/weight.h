@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a sample stands for, of CPU time, wall time or events, and which ones were put off to spare
 // their threads. The agent's thread only. Not for handlers.
-#ifndef CS_SAMPLING_WEIGHT_H
-#define CS_SAMPLING_WEIGHT_H
+#pragma once
 
 #include "state/threads.h"
 
@@ -38,5 +37,3 @@ bool cs_sleepers_have_run(void);
 static inline uint64_t cs_since_start(uint64_t now_ns) {
   return now_ns > cs_agent.start_ns ? now_ns - cs_agent.start_ns : 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The names of what events are about (types of objects and exceptions, kinds of pauses), by number,
 // so that a sample carries four bytes of a name. Not for handlers.
-#ifndef CS_STATE_EVENT_NAMES_H
-#define CS_STATE_EVENT_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void cs_event_name_return(uint32_t name, uint64_t events);
 void cs_event_name_copy(uint32_t name, char text[CS_EVENT_NAME_BYTES]);
 uint32_t cs_event_names_count(void);  // the highest number
 void cs_event_names_free(void);       // no other thread uses them any more
-
-#endif

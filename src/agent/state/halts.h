@@ -2,8 +2,7 @@
 // Halts: times in which the whole process did not run, because a signal (SIGSTOP), a debugger or
 // the freezer of cgroup v2 had stopped it. No thread waits or runs in them. The agent's thread
 // only. Not for handlers.
-#ifndef CS_STATE_HALTS_H
-#define CS_STATE_HALTS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -20,5 +19,3 @@ void cs_halts_check(uint64_t due_ns);
 uint64_t cs_halts_take_new(void);  // of halts found since the last call
 // How much of this time was in halts.
 uint64_t cs_halts_within(uint64_t from_ns, uint64_t to_ns);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Labels: which Activity is current on a thread, as the startup hook (src/agent/labels) writes it
 // into the thread's slot (signal/label.h). Not for handlers.
-#ifndef CS_STATE_LABEL_SLOTS_H
-#define CS_STATE_LABEL_SLOTS_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -16,5 +15,3 @@ void cs_label_slot_link(struct cs_thread *thread);
 // Returns the HTTP status with which a request has ended, or 0 if it has not ended, or so long ago
 // that its status is forgotten.
 uint32_t cs_label_status_of(uint32_t request);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The reader's side of the sample ring (signal/sample.h). One thread: the agent's. Not for
 // handlers.
-#ifndef CS_STATE_RING_H
-#define CS_STATE_RING_H
+#pragma once
 
 #include "signal/sample.h"
 
@@ -15,5 +14,3 @@ const struct cs_sample *cs_sample_ring_peek(struct cs_sample_ring *ring);
 void cs_sample_ring_pop(struct cs_sample_ring *ring, const struct cs_sample *sample);
 // Bytes that are reserved or unread. Any thread.
 uint64_t cs_sample_ring_used(const struct cs_sample_ring *ring);
-
-#endif

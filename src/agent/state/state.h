@@ -6,8 +6,7 @@
 // ".clrsnap" (the agent's thread), asks the CLR for names, reads the ring and writes to the wire.
 // It holds no lock while it calls the CLR (contract: C19), and a callback waits for it only for a
 // bounded time. Another one, ".clrsnap-gc", only watches suspensions (agent/stragglers.h).
-#ifndef CS_STATE_STATE_H
-#define CS_STATE_STATE_H
+#pragma once
 
 #include "clr/clr.h"
 #include "state/ring.h"
@@ -70,5 +69,3 @@ void cs_agent_set_state(enum cs_agent_state state);
 void cs_agent_wake(void);
 // Sends a record without strings. Returns false if there is no room.
 bool cs_send(enum cs_wire_kind kind, const void *record, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The list of threads that are sampled, and their names in the recording. Which threads are in it
 // is up to thread_life.h. Not for handlers.
-#ifndef CS_STATE_THREADS_H
-#define CS_STATE_THREADS_H
+#pragma once
 
 #include "state/state.h"
 #include "threads/registry.h"
@@ -156,5 +155,3 @@ bool cs_threads_announce(struct cs_agent_thread *thread);
 bool cs_threads_name(uint32_t id, char *name, size_t cap);
 // Reads the names of threads that the program has not named again.
 void cs_threads_refresh_names(void);
-
-#endif

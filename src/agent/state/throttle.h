@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // throttle: which of the runtime's events are walked; those stand for the others. Not for handlers.
-#ifndef CS_STATE_THROTTLE_H
-#define CS_STATE_THROTTLE_H
+#pragma once
 
 #include "state/state.h"
 
@@ -32,5 +31,3 @@ double cs_throttle_used(enum cs_wire_mode mode);
 double cs_throttle_demand(enum cs_wire_mode mode);
 // Sends CS_WIRE_EVENTS for each mode. Returns false if there is no room.
 bool cs_throttle_report(void);
-
-#endif

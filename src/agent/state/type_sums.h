@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Weights of allocation samples, so that those of a type add up to what all of its objects stand
 // for, walked or not. Any thread, except where a function says otherwise. Not for handlers.
-#ifndef CS_STATE_TYPE_SUMS_H
-#define CS_STATE_TYPE_SUMS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void cs_type_sums_add(uint64_t type, uint64_t bytes);
 // probability of the walk, with a part of what the type's samples have had too little or too much up
 // to now.
 uint64_t cs_type_sums_weight(uint64_t type, uint64_t bytes, uint64_t weight);
-
-#endif

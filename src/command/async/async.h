@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap async`: the suspended async operations of another process, from outside: there is no
 // agent, and the runtime does nothing. One thread.
-#ifndef CS_ASYNC_ASYNC_H
-#define CS_ASYNC_ASYNC_H
+#pragma once
 
 #include "async/scan.h"
 #include "async/tree.h"
@@ -65,5 +64,3 @@ struct cs_async_namer {
 // Merges all chains of the scan into async->tree, and counts them.
 void cs_async_merge(const struct cs_async_scan *scan, const struct cs_async_namer *namer,
                     struct cs_async *async);
-
-#endif

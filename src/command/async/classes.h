@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The classes of a stopped process's objects, as far as chains of awaits need them: which part an
 // object of the class has in a chain, and where its members are. One thread.
-#ifndef CS_ASYNC_CLASSES_H
-#define CS_ASYNC_CLASSES_H
+#pragma once
 
 #include "objects/classes.h"
 #include "util/map.h"
@@ -89,5 +88,3 @@ bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32
 
 // The modules, of which classes have numbers.
 struct cs_heap_modules *cs_async_modules_of(struct cs_async_classes *classes);
-
-#endif

@@ -2,8 +2,7 @@
 // What suspended methods work for: a box keeps the ExecutionContext that its method was suspended
 // with, and that has the label of the current Activity, which the startup hook of a recording
 // (src/agent/labels) sets there. One thread.
-#ifndef CS_ASYNC_CONTEXTS_H
-#define CS_ASYNC_CONTEXTS_H
+#pragma once
 
 #include "async/classes.h"
 #include "base/label.h"
@@ -41,5 +40,3 @@ struct cs_async_contexts *cs_async_contexts_new(struct cs_remote *remote,
 void cs_async_contexts_free(struct cs_async_contexts *contexts);
 // What the ExecutionContext at an address has; 0: there is none. The process is stopped.
 struct cs_async_context cs_async_context_read(struct cs_async_contexts *contexts, uint64_t address);
-
-#endif

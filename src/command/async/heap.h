@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The managed heap of a stopped process, as the collector describes it to debuggers
 // (remote/collector.c): where objects are, and the gaps between them. Not for handlers. One thread.
-#ifndef CS_ASYNC_HEAP_H
-#define CS_ASYNC_HEAP_H
+#pragma once
 
 #include "remote/remote.h"
 
@@ -37,5 +36,3 @@ static inline uint64_t cs_async_heap_object_bytes(uint32_t base, uint32_t elemen
   uint64_t bytes = base + (uint64_t)element * count;
   return (bytes + 7) & ~7ull;
 }
-
-#endif

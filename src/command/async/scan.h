@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The async operations on the heap of a stopped process: what each one awaits, and which tasks
 // complete others. One thread.
-#ifndef CS_ASYNC_SCAN_H
-#define CS_ASYNC_SCAN_H
+#pragma once
 
 #include "async/contexts.h"
 #include "async/heap.h"
@@ -73,5 +72,3 @@ bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
 // no further memory of the process.
 void cs_async_scan_finish(struct cs_async_classes *classes, struct cs_async_scan *scan);
 void cs_async_scan_free(struct cs_async_scan *scan);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Chains of awaits, merged: equal ones are one chain with a count. Pure data; one thread.
-#ifndef CS_ASYNC_TREE_H
-#define CS_ASYNC_TREE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -60,5 +59,3 @@ void cs_async_print_old(FILE *out, const struct cs_async_tree *tree, const char 
 // All operations with that text as lines for people. Returns how many groups were printed.
 uint32_t cs_async_print(FILE *out, const struct cs_async_tree *tree, const char *text);
 void cs_async_tree_free(struct cs_async_tree *tree);
-
-#endif

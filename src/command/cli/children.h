@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // --children: each .NET process that the program starts is recorded, too, into files of its own.
-#ifndef CS_CLI_CHILDREN_H
-#define CS_CLI_CHILDREN_H
+#pragma once
 
 #include "cli/record.h"
 
@@ -14,5 +13,3 @@ void cs_record_with_children(struct cs_record_run *r);
 // The same by attach, for the process options->agent.pid and its children. Returns the exit code,
 // which is that of the process's own recording.
 int cs_record_children_of(struct cs_record_run *r);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A verb as a table. Its options are parsed by it and its help is printed from it, and the shells'
 // completion reads that help: an option is written down once.
-#ifndef CS_CLI_COMMAND_H
-#define CS_CLI_COMMAND_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ bool cs_parse_only_pid(const char *verb, int count, char **operands, pid_t *out,
 // The operands are a program's command line or nothing but a number, which is a process unless "--"
 // stands before it. *pid may have been given by an option; otherwise it is 0.
 bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program, struct cs_error *err);
-
-#endif

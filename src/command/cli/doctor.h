@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What works on this machine and with one process, and why the rest does not. Each finding comes
 // from trying what the verbs do; nothing is inferred from a version.
-#ifndef CS_CLI_DOCTOR_H
-#define CS_CLI_DOCTOR_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -35,5 +34,3 @@ bool cs_doctor_has_fault(const struct cs_doctor *d);
 
 void cs_doctor_machine(struct cs_doctor *d);             // doctor_machine.c
 void cs_doctor_process(struct cs_doctor *d, pid_t pid);  // doctor_process.c
-
-#endif

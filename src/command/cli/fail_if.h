@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap diff --fail-if`.
-#ifndef CS_CLI_FAIL_IF_H
-#define CS_CLI_FAIL_IF_H
+#pragma once
 
 #include "cli/command.h"
 #include "profile/condition.h"
@@ -22,5 +21,3 @@ bool cs_fail_if_check(const struct cs_fail_if *f, enum cs_normalize normalize,
 // Says for each condition what was measured. Returns the exit code: 0, CS_EXIT_CONDITION if one
 // holds, CS_EXIT_FAILURE if one cannot be judged.
 int cs_fail_if_exit_code(const struct cs_fail_if *f, const struct cs_diff *diffs, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The options of `clrsnap record` and `top`, and those that several verbs have.
-#ifndef CS_CLI_OPTIONS_H
-#define CS_CLI_OPTIONS_H
+#pragma once
 
 #include "cli/command.h"
 #include "session/view.h"
@@ -67,5 +66,3 @@ extern const struct cs_option cs_agent_options[];
 // fits together.
 bool cs_check_agent_options(struct cs_agent_options *o, int count, char **operands,
                             struct cs_error *err);
-
-#endif

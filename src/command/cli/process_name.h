@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Processes by the names that `clrsnap ps` shows.
-#ifndef CS_CLI_PROCESS_NAME_H
-#define CS_CLI_PROCESS_NAME_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,5 +17,3 @@ bool cs_is_program(const char *word);  // it names a file, or a program on the P
 bool cs_suggest_process(const char *word, struct cs_error *err);
 // *err says that there is no such program; now also that no process has that name, if it is one.
 void cs_explain_missing(const char *word, struct cs_error *err);
-
-#endif

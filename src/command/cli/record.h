@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The recording of one process, from the options to what is written.
-#ifndef CS_CLI_RECORD_H
-#define CS_CLI_RECORD_H
+#pragma once
 
 #include "cli/start.h"
 
@@ -24,5 +23,3 @@ int cs_record_process(struct cs_record_run *r, const struct cs_consumer *claimed
 // Writes what was recorded. Returns false if there was nothing, or it could not be written, which
 // has been reported.
 bool cs_record_conclude(struct cs_record_run *r);
-
-#endif

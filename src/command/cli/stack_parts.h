@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Parts of the output of `clrsnap stack` that have files of their own, and what `clrsnap async`
 // shares of it. One thread.
-#ifndef CS_CLI_STACK_PARTS_H
-#define CS_CLI_STACK_PARTS_H
+#pragma once
 
 #include "stack/outside.h"
 #include "util/json.h"
@@ -28,5 +27,3 @@ void cs_stack_print_lock(FILE *out, const struct cs_outside *outside,
                          const struct cs_outside_thread *thread);
 void cs_stack_put_lock(struct cs_json_writer *j, const struct cs_outside *outside,
                        const struct cs_outside_thread *thread);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The start of a recording: a program is launched with the agent in it, or a process that is
 // already running is asked to load it.
-#ifndef CS_CLI_START_H
-#define CS_CLI_START_H
+#pragma once
 
 #include "cli/options.h"
 #include "session/session.h"
@@ -22,5 +21,3 @@ bool cs_start_prepare(struct cs_start *s, struct cs_error *err);
 // the command ends with.
 bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err);
 void cs_start_free(struct cs_start *s);
-
-#endif

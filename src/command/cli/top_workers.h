@@ -2,8 +2,7 @@
 // Where the workers of a starved pool wait, for `clrsnap top`: a process of the command's own looks
 // at their stacks as `clrsnap stack` does, once when the pool is found to be starved, and then
 // every ten seconds at most while it stays so. One thread.
-#ifndef CS_CLI_TOP_WORKERS_H
-#define CS_CLI_TOP_WORKERS_H
+#pragma once
 
 #include "top/top.h"
 
@@ -20,5 +19,3 @@ void cs_top_workers_see(struct cs_top_workers *workers, pid_t pid, uint64_t now_
                         struct cs_top_pool *pool);
 // Ends a look, also in its middle.
 void cs_top_workers_end(struct cs_top_workers *workers);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The verbs. Each has one entry in main.c and a file cmd_VERB.c; where its options take more than a
 // few lines they have a file of their own, which refers to the function that runs the verb.
-#ifndef CS_CLI_VERBS_H
-#define CS_CLI_VERBS_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -12,5 +11,3 @@ extern const struct cs_command cs_async_command, cs_diff_command, cs_doctor_comm
 
 int cs_run_record(void *options);
 int cs_run_top(void *options);
-
-#endif

@@ -8,8 +8,7 @@
 //   Shop.Cart..ctor, get_Count, op_Addition              new Shop.Cart, Count.get, operator +
 //
 // A name that follows no known rule stays as it is.
-#ifndef CS_DEMANGLE_DEMANGLE_H
-#define CS_DEMANGLE_DEMANGLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ enum cs_demangled {
 
 // Writes the name into `out` (cap > 0), NUL-terminated and truncated if need be.
 enum cs_demangled cs_demangle(const struct cs_mangled *name, char *out, size_t cap);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of a compiler's name: types, level by level, and members. Private to the room.
-#ifndef CS_DEMANGLE_PARTS_H
-#define CS_DEMANGLE_PARTS_H
+#pragma once
 
 #include "demangle/text.h"
 
@@ -40,5 +39,3 @@ struct cs_member cs_member_read(struct cs_piece text);
 
 // The operator's spelling in C# or F#, "operator +". Returns false if it is not an operator.
 bool cs_operator_put(struct cs_demangle_out *out, struct cs_piece name);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pieces of names, and text made of them. Private to the room.
-#ifndef CS_DEMANGLE_TEXT_H
-#define CS_DEMANGLE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ struct cs_demangle_out {
 };
 void cs_demangle_put(struct cs_demangle_out *out, struct cs_piece p);
 void cs_demangle_puts(struct cs_demangle_out *out, const char *s);
-
-#endif

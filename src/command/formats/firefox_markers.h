@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Markers of the Firefox Profiler. Each mode of events has a schema, which says how their fields
 // are shown. One thread.
-#ifndef CS_FORMATS_FIREFOX_MARKERS_H
-#define CS_FORMATS_FIREFOX_MARKERS_H
+#pragma once
 
 #include "profile/markers.h"
 #include "util/json.h"
@@ -20,5 +19,3 @@ uint32_t cs_firefox_marker_place(const struct cs_marker *marker);
 // (UINT32_MAX: none).
 void cs_put_firefox_marker(struct cs_json_writer *j, const struct cs_marker *marker,
                            uint32_t stack);
-
-#endif

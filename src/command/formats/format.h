@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The output formats: their names, the suffixes of their files, and their writers.
-#ifndef CS_FORMATS_FORMAT_H
-#define CS_FORMATS_FORMAT_H
+#pragma once
 
 #include "base/error.h"
 #include "profile/expansion.h"
@@ -41,5 +40,3 @@ const struct cs_format *cs_format_suggest_suffix(const char *path, struct cs_spe
 // "html, collapsed, ..." and ".html, .collapsed, ..."; the caller frees it.
 char *cs_format_names(void);
 char *cs_format_suffixes(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the JSON output and the page's data share: members of an open object. One thread.
-#ifndef CS_FORMATS_JSON_H
-#define CS_FORMATS_JSON_H
+#pragma once
 
 #include "profile/diff.h"
 #include "util/json.h"
@@ -16,5 +15,3 @@ void cs_put_json_marks(struct cs_json_writer *j, const struct cs_profile_set *se
 void cs_put_json_scale(struct cs_json_writer *j, const struct cs_diff *d);
 // "only":"before" or "after", of a mode that only one of two recordings has.
 void cs_put_json_only(struct cs_json_writer *j, const struct cs_profile *p);
-
-#endif

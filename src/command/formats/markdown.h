@@ -2,8 +2,7 @@
 // What the two Markdown writers share. A page is short enough to be read as a whole, by a person or
 // by a program that pays for each word: names stand in code blocks, where they mean themselves. One
 // thread.
-#ifndef CS_FORMATS_MARKDOWN_H
-#define CS_FORMATS_MARKDOWN_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -36,5 +35,3 @@ const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
 void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out);
 // What is odd about a recording: one list item each, at most `most`; returns their number.
 unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One mode of a recording, added up for a Markdown page, and how its parts are written. One thread.
-#ifndef CS_FORMATS_MARKDOWN_SECTION_H
-#define CS_FORMATS_MARKDOWN_SECTION_H
+#pragma once
 
 #include "formats/markdown.h"
 #include "profile/functions.h"
@@ -48,5 +47,3 @@ void cs_section_put_place(const struct cs_markdown_section *s, const struct cs_m
 // "Shop.Cart.Load > ... > System.IO.File.Open": own code and the innermost frames.
 void cs_section_put_stack(const struct cs_markdown_section *s, uint32_t node,
                           const struct cs_detail *d, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the tables of methods share: sums by frame, and searches by name. One thread.
-#ifndef CS_FORMATS_METHODS_H
-#define CS_FORMATS_METHODS_H
+#pragma once
 
 #include <regex.h>
 
@@ -31,5 +30,3 @@ void cs_search_end(struct cs_search *search);
 // to be inlined.
 bool cs_put_inlined_hits(const struct cs_profile *p, const struct cs_search *search,
                          const char *prefix, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // OTLP's profiles signal: the request that is posted to a collector, and its response.
-#ifndef CS_FORMATS_OTLP_H
-#define CS_FORMATS_OTLP_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -24,5 +23,3 @@ void cs_service_name(const char *program, char *out, size_t cap);
 // How many profiles the response says were rejected, and why: `message` is NUL-terminated, and
 // empty if there is no reason. Bytes that are no response reject nothing.
 int64_t cs_otlp_rejected(const void *response, size_t size, char *message, size_t cap);
-
-#endif

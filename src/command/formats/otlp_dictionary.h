@@ -2,8 +2,7 @@
 // The tables of an OTLP request, which hold everything that repeats: samples are indices into them.
 // Invariant: entry 0 of every table is the zero value and means none; real entries begin at 1.
 // Private to the writer (otlp.c). One thread.
-#ifndef CS_FORMATS_OTLP_DICTIONARY_H
-#define CS_FORMATS_OTLP_DICTIONARY_H
+#pragma once
 
 #include "otlp.pb-c.h"
 #include "profile/functions.h"
@@ -60,5 +59,3 @@ void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d);
 
 void cs_otlp_set_text(Otlp__AnyValue *value, const char *text);
 void cs_otlp_set_number(Otlp__AnyValue *value, int64_t number);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The writers of the formats in format.c's table. One thread. Signal-safe: no.
-#ifndef CS_FORMATS_WRITERS_H
-#define CS_FORMATS_WRITERS_H
+#pragma once
 
 #include "profile/diff.h"
 #include "profile/profile.h"
@@ -41,5 +40,3 @@ void cs_write_search(const struct cs_profile_set *set, const char *text, const c
 // memory of the caller's that grows.
 void cs_put_collapsed_stack(const struct cs_profile *p, const struct cs_tree *tree, uint32_t node,
                             uint32_t **path, size_t *capacity, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Loads another profiler, through clrsnap, into a running program.
-#ifndef CS_GUEST_ATTACH_H
-#define CS_GUEST_ATTACH_H
+#pragma once
 
 #include "guest/options.h"
 
@@ -9,5 +8,3 @@
 // other profiler's library.
 bool cs_profiler_attach(const struct cs_profiler_options *o, const char *library,
                         const char *profiler, struct cs_error *err);
-
-#endif

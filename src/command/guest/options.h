@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command line of `clrsnap run-profiler`.
-#ifndef CS_GUEST_OPTIONS_H
-#define CS_GUEST_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -28,5 +27,3 @@ static inline const char **cs_profiler_switches(const struct cs_profiler_options
   names[n] = NULL;
   return names;
 }
-
-#endif

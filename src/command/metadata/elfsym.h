@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of native functions, from the symbol tables of the mapped files and of separate debug
 // files: those that are installed, and those in places that the caller names. One thread.
-#ifndef CS_METADATA_ELFSYM_H
-#define CS_METADATA_ELFSYM_H
+#pragma once
 
 #include "process/target.h"
 
@@ -48,5 +47,3 @@ const char *cs_elfsyms_landmark(struct cs_elfsyms *syms, uint32_t number, uint64
 // names, or there is no file ([vdso]).
 const char *cs_elfsyms_refused(const struct cs_elfsyms *syms, uint32_t number);
 void cs_elfsyms_free(struct cs_elfsyms *syms);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of the running kernel's functions, from /proc/kallsyms. One thread.
-#ifndef CS_METADATA_KALLSYMS_H
-#define CS_METADATA_KALLSYMS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ const char *cs_kallsyms_find(const struct cs_kallsyms *k, uint64_t address);
 // Why there are no names at all, and what to allow. Empty: there are names.
 const char *cs_kallsyms_refused(const struct cs_kallsyms *k);
 void cs_kallsyms_free(struct cs_kallsyms *k);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions of a runtime without symbols that the file itself identifies. One thread.
-#ifndef CS_METADATA_LANDMARKS_H
-#define CS_METADATA_LANDMARKS_H
+#pragma once
 
 #include <libelf.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ struct cs_landmarks *cs_landmarks_read(Elf *elf);
 // functions for managed code has it; or its class, as cs_runtime_class_text has it; or NULL.
 const char *cs_landmarks_find(const struct cs_landmarks *marks, uint64_t vaddr);
 void cs_landmarks_free(struct cs_landmarks *marks);
-
-#endif

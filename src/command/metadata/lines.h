@@ -5,8 +5,7 @@
 //
 // Files are not trusted: every offset and count is checked before it is used, and a PDB is used
 // only if its id is the one that the loaded module names, because another build has other lines.
-#ifndef CS_METADATA_LINES_H
-#define CS_METADATA_LINES_H
+#pragma once
 
 #include "pe/pe.h"
 #include "process/target.h"
@@ -72,5 +71,3 @@ struct cs_pdb *cs_pdb_open(uint8_t *bytes, size_t size);
 const uint8_t *cs_pdb_id(const struct cs_pdb *pdb);  // CS_PDB_ID_BYTES
 bool cs_pdb_find(struct cs_pdb *pdb, uint32_t method, uint32_t il, struct cs_line *out);
 void cs_pdb_free(struct cs_pdb *pdb);
-
-#endif

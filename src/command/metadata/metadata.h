@@ -3,8 +3,7 @@
 // names of methods. Runs in the command, not in the observed program. One thread.
 //
 // Images are not trusted: every offset, size and row number is checked before it is used.
-#ifndef CS_METADATA_METADATA_H
-#define CS_METADATA_METADATA_H
+#pragma once
 
 #include "metadata/slice.h"
 #include "pe/pe.h"
@@ -92,5 +91,3 @@ bool cs_metadata_field_type(const struct cs_metadata *m, uint32_t row, struct cs
 // The file name that the compiler wrote, "App.dll". Returns NULL if it is unreadable. Valid as long
 // as the metadata.
 const char *cs_metadata_module_name(const struct cs_metadata *m);
-
-#endif

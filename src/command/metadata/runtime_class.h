@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the runtime's own native code was doing, as far as that is known without symbols: a class
 // instead of a function's name. The table in runtime_class.c has all there is to know it by.
-#ifndef CS_METADATA_RUNTIME_CLASS_H
-#define CS_METADATA_RUNTIME_CLASS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ enum cs_runtime_class cs_runtime_class_by(enum cs_runtime_sign sign, const char 
 const char *cs_runtime_class_text(enum cs_runtime_class class);
 // The class that is shown so; CS_RUNTIME_UNKNOWN: none.
 enum cs_runtime_class cs_runtime_class_shown(const char *text);
-
-#endif

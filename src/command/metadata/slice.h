@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Untrusted bytes: reading takes bytes off the front, and fails at the end. All metadata of a file
 // is read in this way. Any thread.
-#ifndef CS_METADATA_SLICE_H
-#define CS_METADATA_SLICE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -43,5 +42,3 @@ static inline bool cs_slice_u32(struct cs_slice *s, uint32_t *out) {
 // A number of 7, 14 or 29 bits, big-endian (ECMA-335 II.23.2). *bits: its width, for signed
 // numbers; may be NULL. (streams.c)
 bool cs_slice_compressed(struct cs_slice *s, uint32_t *out, unsigned *bits);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The endpoints of labels: "GET /cart/{id}", or the name of an Activity.
-#ifndef CS_NAMING_ENDPOINTS_H
-#define CS_NAMING_ENDPOINTS_H
+#pragma once
 
 #include "recording/recording.h"
 
@@ -15,5 +14,3 @@ char *cs_endpoints_list(const struct cs_recording *rec);
 // function in the recording: the index of the function that names its endpoint, plus one; 0: it is
 // no such delegate. To be freed; NULL: no sample has a label.
 uint32_t *cs_endpoints_of_functions(const struct cs_recording *rec);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Inlined methods, as callees of the frame that they were inlined into. The recording's own tree
 // has none of them, because its frames are places in machine code. One thread.
-#ifndef CS_NAMING_INLINED_H
-#define CS_NAMING_INLINED_H
+#pragma once
 
 #include "recording/recording.h"
 
@@ -29,5 +28,3 @@ struct cs_inlined {
 };
 void cs_inlined_make(struct cs_inlined *in, const struct cs_recording *rec);
 void cs_inlined_free(struct cs_inlined *in);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A list of files that gave no names or lines, short enough to be read: a few with their reasons,
 // and the number of the rest.
-#ifndef CS_NAMING_MISSING_H
-#define CS_NAMING_MISSING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct cs_missing {
 void cs_missing_add(struct cs_missing *list, const char *path, const char *why, bool framework);
 // Adds how many there are that the list does not name.
 void cs_missing_end(struct cs_missing *list);
-
-#endif

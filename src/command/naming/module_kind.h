@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whose code a module is, by its file's name.
-#ifndef CS_NAMING_MODULE_KIND_H
-#define CS_NAMING_MODULE_KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
 bool cs_module_is_framework(const char *name);
 // A native library of the runtime's.
 bool cs_module_is_runtime(const char *name);
-
-#endif

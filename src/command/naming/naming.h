@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of native functions and source lines for a recording, from files. One thread.
-#ifndef CS_NAMING_NAMING_H
-#define CS_NAMING_NAMING_H
+#pragma once
 
 #include "recording/recording.h"
 
@@ -21,5 +20,3 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first);
 // For a recording that grows: finds the name of one function of native code or of the kernel, if it
 // has one.
 void cs_name_native_frame(struct cs_recording *rec, uint64_t frame);
-
-#endif

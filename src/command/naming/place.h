@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a place in a method's machine code to its source line, by the recording's IL map of the
 // method and the module's symbols. One thread.
-#ifndef CS_NAMING_PLACE_H
-#define CS_NAMING_PLACE_H
+#pragma once
 
 #include "metadata/lines.h"
 #include "recording/recording.h"
@@ -16,5 +15,3 @@ bool cs_places_find(struct cs_places *places, uint64_t frame, struct cs_line *ou
 uint32_t cs_place_il(uint32_t il);
 void cs_places_report(const struct cs_places *places, struct cs_line_facts *out);
 void cs_places_free(struct cs_places *places);
-
-#endif

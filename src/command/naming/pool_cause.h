@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a starved thread pool waits for, in words. One thread.
-#ifndef CS_NAMING_POOL_CAUSE_H
-#define CS_NAMING_POOL_CAUSE_H
+#pragma once
 
 #include "recording/recording.h"
 
@@ -10,5 +9,3 @@
 // to nodes of the profile, or to `left_out`.
 void cs_pool_cause_find(struct cs_profile *p, const struct cs_recording *rec,
                         const uint32_t *expanded, const uint32_t *node, uint32_t left_out);
-
-#endif

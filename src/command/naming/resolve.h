@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a recording (ids, addresses) to a profile (names). One thread.
-#ifndef CS_NAMING_RESOLVE_H
-#define CS_NAMING_RESOLVE_H
+#pragma once
 
 #include "naming/inlined.h"
 #include "recording/recording.h"
@@ -30,5 +29,3 @@ struct cs_resolved {
 // Returns false if a record that names it has not arrived; *out is then provisional.
 bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
                       struct cs_resolved *out);
-
-#endif

@@ -2,8 +2,7 @@
 // The runtime's own native frames without symbols, and the class of each (metadata/
 // runtime_class.h): its own, or that of its nearest caller that has one. A managed caller has none
 // and ends the search, unless it is a part of the runtime itself. One thread.
-#ifndef CS_NAMING_RUNTIME_PART_H
-#define CS_NAMING_RUNTIME_PART_H
+#pragma once
 
 #include "metadata/runtime_class.h"
 #include "naming/inlined.h"
@@ -49,5 +48,3 @@ bool cs_runtime_place(struct cs_runtime_place *p, uint32_t i, uint32_t shown, ui
                       uint32_t *node);
 // `node`: by node of `raw`, the profile's, or `left_out`. Adds up the profile's facts.
 void cs_runtime_place_end(struct cs_runtime_place *p, const uint32_t *node, uint32_t left_out);
-
-#endif

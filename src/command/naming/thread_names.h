@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The threads of a recording as a profile has them. One thread.
-#ifndef CS_NAMING_THREAD_NAMES_H
-#define CS_NAMING_THREAD_NAMES_H
+#pragma once
 
 #include "profile/profile.h"
 #include "recording/recording.h"
@@ -9,5 +8,3 @@
 // Adds the threads to the profile, those of one name as one if `group`. Returns the profile's
 // thread for each of the recording's; the caller frees the array.
 uint32_t *cs_thread_names(const struct cs_recording *rec, bool group, struct cs_profile *profile);
-
-#endif

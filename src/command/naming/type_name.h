@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The runtime's name of a type as it is written in C#. One thread.
-#ifndef CS_NAMING_TYPE_NAME_H
-#define CS_NAMING_TYPE_NAME_H
+#pragma once
 
 #include <stddef.h>
 
 // "List`1[System.Int32][]" becomes "List<int>[]". Cut off at `size`, always terminated.
 void cs_type_name(const char *raw, char *out, size_t size);
-
-#endif

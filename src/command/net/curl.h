@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libcurl, which is loaded only for a push or a symbol server. It depends on thirty libraries,
 // whose loading would take nine tenths of the command's start-up time.
-#ifndef CS_NET_CURL_H
-#define CS_NET_CURL_H
+#pragma once
 
 #include <curl/curl.h>
 
@@ -34,5 +33,3 @@ const char *cs_curl_certificates(void);
 // Returns the URL without its secrets, to be freed with cs_curl.free. Returns NULL if memory has
 // run out.
 char *cs_curl_shown(CURLU *url);
-
-#endif

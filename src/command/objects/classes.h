@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The classes of another process, and their fields: what the runtime's own structures (MethodTable,
 // EEClass, FieldDesc) say of them, with names from the modules' metadata. One thread.
-#ifndef CS_OBJECTS_CLASSES_H
-#define CS_OBJECTS_CLASSES_H
+#pragma once
 
 #include "objects/modules.h"
 
@@ -64,5 +63,3 @@ bool cs_heap_class_field(struct cs_heap_modules *modules, const struct cs_heap_c
 // the object's beginning.
 bool cs_heap_class_member(struct cs_heap_modules *modules, const struct cs_heap_class *class,
                           const char *name, uint32_t *offset);
-
-#endif

@@ -3,8 +3,7 @@
 // names that they have in the source. Their places are the runtime's own, from its memory. Nothing
 // is guessed: a name, a type or a kind that does not fit makes a function return false. While a
 // collection moves objects, a result means nothing: the caller must not ask then. One thread.
-#ifndef CS_OBJECTS_HEAP_H
-#define CS_OBJECTS_HEAP_H
+#pragma once
 
 #include "base/error.h"
 #include "objects/classes.h"
@@ -43,5 +42,3 @@ bool cs_heap_struct_field(struct cs_heap *heap, uint64_t at, const char *space, 
 bool cs_heap_array(struct cs_heap *heap, uint64_t array, uint64_t *at, uint32_t *count);
 
 bool cs_heap_read(const struct cs_heap *heap, uint64_t at, void *out, size_t size);
-
-#endif

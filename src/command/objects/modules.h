@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The managed modules of another process. Their metadata and the ids of their PDBs come from the
 // process's memory, so their files may have been replaced or deleted. One thread.
-#ifndef CS_OBJECTS_MODULES_H
-#define CS_OBJECTS_MODULES_H
+#pragma once
 
 #include "metadata/lines.h"
 #include "metadata/metadata.h"
@@ -47,5 +46,3 @@ struct cs_heap_image {
 // Returns false if the image cannot be read.
 bool cs_heap_modules_image(const struct cs_heap_modules *modules, uint32_t number,
                            struct cs_heap_image *image);
-
-#endif

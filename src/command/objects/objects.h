@@ -3,8 +3,7 @@
 // locks that objects have in the runtime. Nothing is guessed: where something does not fit, the
 // result is "unknown". A collection moves objects, so their contents mean something only while the
 // process is stopped and none is in progress. Not for handlers.
-#ifndef CS_OBJECTS_OBJECTS_H
-#define CS_OBJECTS_OBJECTS_H
+#pragma once
 
 #include "codemap/monitor.h"
 
@@ -26,5 +25,3 @@ bool cs_object_type(const struct cs_world *world, uint64_t class, struct cs_obje
 // What the thread waits for: the address of the youngest ThreadBlockingInfo of it, which is on its
 // stack; 0: it waits for no lock. Returns false if that is unknown.
 bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint64_t *at);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The runtime's UTF-16 texts, in another process.
-#ifndef CS_OBJECTS_TEXT_H
-#define CS_OBJECTS_TEXT_H
+#pragma once
 
 #include "codemap/codemap.h"
 
@@ -9,5 +8,3 @@ enum { CS_OBJECT_UNITS = 1024 };  // of UTF-16, with the NUL, that a text may ha
 // The text that ends with a NUL at `address`, as UTF-8; the caller frees it. Returns NULL if it is
 // empty, too long or unreadable.
 char *cs_object_utf16(const struct cs_world *world, uint64_t address);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the page knows of labels: routes, and the traces that lasted longest. One thread.
-#ifndef CS_PAGE_PAGE_LABELS_H
-#define CS_PAGE_PAGE_LABELS_H
+#pragma once
 
 #include "formats/json.h"
 #include "profile/profile.h"
@@ -27,5 +26,3 @@ void cs_page_labels_init(struct cs_page_labels *l, const struct cs_profile *p);
 // samples, weight],...]. `unit`: the divisor of weights.
 void cs_page_labels_put(const struct cs_page_labels *l, uint64_t unit, struct cs_json_writer *j);
 void cs_page_labels_free(struct cs_page_labels *l);
-
-#endif

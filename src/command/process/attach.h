@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes a running .NET program load a profiler, through its diagnostics port.
-#ifndef CS_PROCESS_ATTACH_H
-#define CS_PROCESS_ATTACH_H
+#pragma once
 
 #include "process/diag.h"
 
@@ -21,5 +20,3 @@ bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);
 
 // Checks that the runtime records inlining, which it decides when it starts.
 bool cs_attach_check_inlined(pid_t pid, struct cs_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 // Files of ours for a process that cannot see them, such as one in a container. They are copied
 // into a folder that the process sees, with the rights of its user, and removed as soon as they are
 // no longer needed, even if this command is killed. One thread.
-#ifndef CS_PROCESS_COPIES_H
-#define CS_PROCESS_COPIES_H
+#pragma once
 
 #include "process/target.h"
 
@@ -32,5 +31,3 @@ bool cs_copies_check_limit(const struct cs_copy_request *request, struct cs_erro
 bool cs_copies_make(const struct cs_target *target, const struct cs_copy_request *request,
                     struct cs_copies *out, struct cs_error *err);
 void cs_copies_remove(struct cs_copies *copies);  // may be called again
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The runtime's counters of its heap and its thread pool, once per second: those of the event
 // source System.Runtime, read through an EventPipe session on the diagnostics port.
-#ifndef CS_PROCESS_COUNTERS_H
-#define CS_PROCESS_COUNTERS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -30,5 +29,3 @@ struct cs_counter_reader *cs_counters_open(pid_t pid);
 void cs_counters_get(struct cs_counter_reader *reader, struct cs_counters *out);
 // Does not block. The runtime ends the session when it finds the connection closed.
 void cs_counters_close(struct cs_counter_reader *reader);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The diagnostics port of a running .NET program: one command, one response, one connection.
 // https://github.com/dotnet/diagnostics/blob/main/documentation/design-docs/ipc-protocol.md
-#ifndef CS_PROCESS_DIAG_H
-#define CS_PROCESS_DIAG_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -58,5 +57,3 @@ bool cs_diag_check(pid_t pid, struct cs_error *err);
 // The process's temporary folder, which its port is in; the caller frees it. Returns NULL if memory
 // has run out.
 char *cs_diag_folder(pid_t pid);
-
-#endif

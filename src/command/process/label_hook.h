@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The startup hook that reports a program's Activities (src/agent/labels).
-#ifndef CS_PROCESS_LABEL_HOOK_H
-#define CS_PROCESS_LABEL_HOOK_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,5 +17,3 @@ bool cs_label_hook_call(pid_t pid, const char *hook, struct cs_error *err);
 // The path of a hook that the process has loaded already from elsewhere than `hook`, which it then
 // does not run; the caller frees it. Returns NULL if it has none.
 char *cs_label_hook_other(pid_t pid, const char *hook);
-
-#endif

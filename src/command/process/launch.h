@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Starts a program with the agent in it.
-#ifndef CS_PROCESS_LAUNCH_H
-#define CS_PROCESS_LAUNCH_H
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -36,5 +35,3 @@ char *cs_join_words(char **argv);
 // After exec has failed with `error`: sets *err, and returns the exit code for the command to end
 // with.
 int cs_exec_failed(const char *program, int error, struct cs_error *err);
-
-#endif

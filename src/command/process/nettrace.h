@@ -2,8 +2,7 @@
 // A reader of the nettrace stream, which a runtime sends for an EventPipe session. It finds the
 // events of one provider and name.
 // https://github.com/microsoft/perfview/blob/main/src/TraceEvent/EventPipe/NetTraceFormat_v5.md
-#ifndef CS_PROCESS_NETTRACE_H
-#define CS_PROCESS_NETTRACE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/bytes.h"
@@ -34,5 +33,3 @@ void cs_nettrace_free(struct cs_nettrace *reader);
 // Reads a UTF-16 text with its NUL from the front of a payload, as UTF-8; what does not fit is cut
 // off. Returns false if it has no end.
 bool cs_nettrace_text(struct cs_bytes *bytes, char *out, size_t cap);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What /proc says about another process. The caller frees strings.
-#ifndef CS_PROCESS_PROC_H
-#define CS_PROCESS_PROC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int cs_proc_own_pid(pid_t pid);
 // Its command line, words with blanks between them, or its name if it has no command line. Returns
 // NULL if it has ended.
 char *cs_proc_command_line(pid_t pid);
-
-#endif

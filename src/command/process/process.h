@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What can be found out about a .NET process from outside: from /proc and its diagnostics port.
-#ifndef CS_PROCESS_PROCESS_H
-#define CS_PROCESS_PROCESS_H
+#pragma once
 
 #include "process/diag.h"
 
@@ -26,5 +25,3 @@ void cs_process_free(struct cs_process *p);
 // false if /proc cannot be read.
 bool cs_processes_visit(void (*visit)(const struct cs_process *p, void *data), void *data,
                         struct cs_error *err);
-
-#endif

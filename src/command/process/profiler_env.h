@@ -3,8 +3,7 @@
 // has two forms: CORECLR_PROFILER and the like, which every runtime reads, and DOTNET_PROFILER and
 // the like, which .NET 11 reads as well. If both are set, it is not documented which one wins, so
 // the functions here leave only one.
-#ifndef CS_PROCESS_PROFILER_ENV_H
-#define CS_PROCESS_PROFILER_ENV_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -18,5 +17,3 @@ char *cs_profiler_named(pid_t pid, bool dotnet, const char *except);
 bool cs_profiler_put(const char *class, const char *library);
 // Adds it to the notification profilers. The path may not have a ';'.
 bool cs_profiler_put_notified(const char *class, const char *library);
-
-#endif

@@ -4,8 +4,7 @@
 // never leaves it. Only regular files are opened: a FIFO or a device is refused, and nothing
 // blocks. Whether it is the right file is for its contents to show: a caller that opens a file
 // checks an id.
-#ifndef CS_PROCESS_TARGET_H
-#define CS_PROCESS_TARGET_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -49,5 +48,3 @@ struct cs_target_mapping {
 // otherwise its contents must prove it. Returns -1, with the reason in *err.
 int cs_target_open_mapped(const struct cs_target *target, const struct cs_target_mapping *mapping,
                           bool *exact, struct cs_error *err);
-
-#endif

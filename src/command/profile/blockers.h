@@ -2,8 +2,7 @@
 // Mode gc: how long threads were on the way to their safe points, and where the threads were that
 // held up a suspension. Mode holders: where the threads were that held a lock for which others
 // waited. Any thread.
-#ifndef CS_PROFILE_BLOCKERS_H
-#define CS_PROFILE_BLOCKERS_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -37,5 +36,3 @@ void cs_blocker_put_time(const struct cs_blocker *blocker, FILE *out);
 // Mode holders: the duration of all waits for locks, and the methods that held the locks for most
 // of it: "12.30 s, held by Shop.Audit.Write (Audit.cs:40) 92 %, Shop.Cart.Load (Cart.cs:12) 5 %".
 void cs_holders_put(const struct cs_profile *p, unsigned most_name, FILE *out);
-
-#endif

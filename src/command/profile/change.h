@@ -4,8 +4,7 @@
 // shares, or of two Poisson amounts, both generalised to samples that weigh differently. An
 // interval holds the limits that the test would not reject. Each sample counts as independent of
 // the others, and nothing is known about how much two runs of the program differ. Any thread.
-#ifndef CS_PROFILE_CHANGE_H
-#define CS_PROFILE_CHANGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ void cs_change_interval(const struct cs_comparison *c, double *low, double *high
 // By how much a share of about one half may be off either way, in an interval of
 // CS_CHANGE_INTERVAL: 0.5 means that it is not known at all.
 double cs_share_error(double whole, double whole_squares);
-
-#endif

@@ -6,8 +6,7 @@
 //                             > N%      its share of the whole is now more than N percent
 //
 // A GLOB is matched with whole names of methods; * is any text, ? any character. One thread.
-#ifndef CS_PROFILE_CONDITION_H
-#define CS_PROFILE_CONDITION_H
+#pragma once
 
 #include "base/error.h"
 #include "profile/diff.h"
@@ -36,5 +35,3 @@ bool cs_condition_parse(const char *text, struct cs_condition *out, size_t *at,
 bool cs_glob_matches(const char *glob, size_t glob_len, const char *name, size_t len);
 struct cs_verdict cs_condition_check(const struct cs_condition *condition,
                                      const struct cs_diff *diff);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two profiles of the same mode in one call tree: each node has its numbers of both. Threads and
 // frames are matched by name.
-#ifndef CS_PROFILE_DIFF_H
-#define CS_PROFILE_DIFF_H
+#pragma once
 
 #include "profile/change.h"
 #include "profile/profile.h"
@@ -35,5 +34,3 @@ void cs_diff_free(struct cs_diff *d);
 // Whether samples have ended in the node, in a comparison those of either recording.
 bool cs_profile_has_own(const struct cs_profile *p, size_t node);
 const char *cs_normalize_token(enum cs_normalize normalize);  // "total", "rate", "none"
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How much larger than its recording a file would be: stacks share their frames in a call tree, and
 // most formats write out every stack.
-#ifndef CS_PROFILE_EXPANSION_H
-#define CS_PROFILE_EXPANSION_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -19,5 +18,3 @@ enum cs_expansion {
 uint64_t cs_expansion_limit(uint64_t recording_bytes);
 // Whether the profile would exceed the limit. Nothing is written.
 bool cs_expands_beyond(const struct cs_profile *p, enum cs_expansion expansion, uint64_t limit);
-
-#endif

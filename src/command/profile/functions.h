@@ -2,8 +2,7 @@
 // The functions that a profile's frames belong to: with lines, several frames are lines of one
 // function. `apart` makes a method where it was inlined a function of its own, for formats that
 // cannot mark a frame as inlined.
-#ifndef CS_PROFILE_FUNCTIONS_H
-#define CS_PROFILE_FUNCTIONS_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -15,5 +14,3 @@ struct cs_functions {
 
 void cs_functions_make(struct cs_functions *f, const struct cs_profile *p, bool apart);
 void cs_functions_free(struct cs_functions *f);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Chooses samples by their label.
-#ifndef CS_PROFILE_LABEL_CHOICE_H
-#define CS_PROFILE_LABEL_CHOICE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/label.h"
@@ -21,5 +20,3 @@ bool cs_parse_status(const char *text, struct cs_label_choice *out, struct cs_er
 // `endpoint`: the name of the label's endpoint. `status`: that of its request; 0: unknown.
 bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label,
                         const char *endpoint, uint32_t status);
-
-#endif

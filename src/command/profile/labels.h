@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Labels of samples, and sums of samples by stack and label. They are kept apart from the call
 // tree, not in it: a server has a new label for every request, but few stacks. One thread.
-#ifndef CS_PROFILE_LABELS_H
-#define CS_PROFILE_LABELS_H
+#pragma once
 
 #include "base/label.h"
 #include "util/map.h"
@@ -46,5 +45,3 @@ struct cs_label_text {
   char trace[33], span[17];
 };
 struct cs_label_text cs_label_in_hex(const struct cs_label *label);
-
-#endif

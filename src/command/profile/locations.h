@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stacks as pprof and OTLP have them, made of locations. A location is a place in machine code: a
 // frame with the frames that were inlined there. One thread.
-#ifndef CS_PROFILE_LOCATIONS_H
-#define CS_PROFILE_LOCATIONS_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -21,5 +20,3 @@ void cs_locations_make(struct cs_locations *l, const struct cs_profile *p);
 void cs_locations_free(struct cs_locations *l);
 // The outermost node of the location that `node` ends. Its parent has the caller's location.
 uint32_t cs_locations_base(const struct cs_locations *l, const struct cs_tree *tree, uint32_t node);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The events of a set (allocations, waits, exceptions, pauses) by thread and time, for formats that
 // show them together with the samples of a timed mode. One thread.
-#ifndef CS_PROFILE_MARKERS_H
-#define CS_PROFILE_MARKERS_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -24,5 +23,3 @@ struct cs_markers {
 
 void cs_markers_make(struct cs_markers *m, const struct cs_profile_set *set);
 void cs_markers_free(struct cs_markers *m);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The profiles of a set in one: frames and stacks that several modes share exist once, for formats
 // with several values per stack. One thread.
-#ifndef CS_PROFILE_MERGE_H
-#define CS_PROFILE_MERGE_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -20,5 +19,3 @@ struct cs_merged {
 
 void cs_merge(struct cs_merged *m, const struct cs_profile_set *set);
 void cs_merged_free(struct cs_merged *m);
-
-#endif

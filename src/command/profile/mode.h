@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a mode records, in words. Any thread.
-#ifndef CS_PROFILE_MODE_H
-#define CS_PROFILE_MODE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -38,5 +37,3 @@ void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount);
 void cs_put_left_out(FILE *out, const struct cs_mode *mode, uint64_t amount);
 // A sentence without its full stop on the time in which the program was stopped, in mode wall.
 void cs_put_halts(FILE *out, uint64_t halted_ns);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a recording says of the thread pool.
-#ifndef CS_PROFILE_POOL_H
-#define CS_PROFILE_POOL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,5 +15,3 @@ void cs_pool_put_cause(const struct cs_facts *f, FILE *out);
 static inline bool cs_pool_has_cause(const struct cs_facts *f) {
   return f->pool.starved > 0 && f->pool_cause.waiting > 0;
 }
-
-#endif

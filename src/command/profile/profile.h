@@ -5,8 +5,7 @@
 // The nodes of the tree's first level are threads (frame = index into `threads`); below them a
 // node's frame is an index into `frames`, callers first. A cut walk has a frame "[cut: reason]" in
 // place of the missing part of its stack.
-#ifndef CS_PROFILE_PROFILE_H
-#define CS_PROFILE_PROFILE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -245,5 +244,3 @@ bool cs_facts_have_all(const struct cs_facts *facts);
 uint64_t cs_facts_whole(const struct cs_facts *facts);
 const char *cs_kind_token(enum cs_profile_kind kind);
 const char *cs_kind_label(enum cs_profile_kind kind);
-
-#endif

@@ -2,8 +2,7 @@
 // Samples as time: for each thread the spans that its samples stand for, in order, none over
 // another. A sample stands for the time before it. Where there is no span the thread was not seen:
 // in mode cpu it did not run.
-#ifndef CS_PROFILE_TIMELINE_H
-#define CS_PROFILE_TIMELINE_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -28,5 +27,3 @@ void cs_timeline_free(struct cs_timeline *t);
 uint32_t *cs_samples_in_order(const struct cs_profile *p, const uint32_t *thread);
 // Per node of the tree: its thread.
 uint32_t *cs_node_threads(const struct cs_tree *tree);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A profile's stacks by trace, or by endpoint: below each thread a frame for each of them, with the
 // stacks of its samples. For formats that know nothing of labels. One thread.
-#ifndef CS_PROFILE_TRACES_H
-#define CS_PROFILE_TRACES_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -19,5 +18,3 @@ void cs_route_name(const struct cs_profile *p, uint32_t label, char *out, size_t
 
 // The name of an endpoint's delegate is that of the endpoint after this.
 #define CS_ENDPOINT_PREFIX "[endpoint] "
-
-#endif

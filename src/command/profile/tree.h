@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A call tree: node 0 is the root; a node is (parent, frame). Parents come before their children.
-#ifndef CS_PROFILE_TREE_H
-#define CS_PROFILE_TREE_H
+#pragma once
 
 #include "util/map.h"
 
@@ -40,5 +39,3 @@ size_t cs_tree_path(const struct cs_tree *tree, uint32_t node, uint32_t **path, 
 // Whether the same frame is among the node's callers (recursion).
 bool cs_tree_is_nested(const struct cs_tree *tree, uint32_t node);
 void cs_tree_free(struct cs_tree *tree);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a thread waits for, by the methods at the leaf of its stack, and whether it only waits for
 // work. One table for `stack`, for --top and for the page. Any thread.
-#ifndef CS_PROFILE_WAITS_H
-#define CS_PROFILE_WAITS_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -33,5 +32,3 @@ bool *cs_left_out_nodes(const struct cs_profile *p);
 double cs_points_off(const struct cs_profile *p, const bool *idle);
 // What idle threads spent spinning before they blocked: a part of the time that threads ran.
 uint64_t cs_spin_weight(const struct cs_profile *p);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the user asks to be pushed; the environment (OTEL_*) adds to it.
-#ifndef CS_PUSH_OPTIONS_H
-#define CS_PUSH_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ struct cs_push_options {
   size_t header_count;
   bool live;  // it is pushed by the machine that was recorded
 };
-
-#endif

@@ -2,8 +2,7 @@
 // Sends profiles to a server: a queue and a thread that empties it, so that recording never waits
 // for the network. A failed request is repeated, after longer and longer pauses or when the server
 // asks for it. What does not fit into the queue meanwhile is lost, the oldest first, and counted.
-#ifndef CS_PUSH_PUSH_H
-#define CS_PUSH_PUSH_H
+#pragma once
 
 #include "base/error.h"
 #include "profile/profile.h"
@@ -25,5 +24,3 @@ void cs_push_add(struct cs_push *push, const struct cs_profile *profile);
 // how many profiles arrived and were lost. True: all have arrived.
 bool cs_push_finish(struct cs_push *push);
 void cs_push_close(struct cs_push *push);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where profiles are pushed to: "otlp+http://host:4318", "pyroscope+https://host/?name=app".
-#ifndef CS_PUSH_PUSH_TARGET_H
-#define CS_PUSH_PUSH_TARGET_H
+#pragma once
 
 #include "formats/otlp.h"
 #include "net/curl.h"
@@ -37,5 +36,3 @@ struct cs_push_request {
 };
 bool cs_push_target_request(const struct cs_push_target *t, const struct cs_profile *p,
                             struct cs_push_request *out, struct cs_error *err);
-
-#endif

@@ -8,8 +8,7 @@
 //   CS_REC_INLINED [| CS_REC_PLACE | IL]   the method where it was inlined: of no frame of the tree,
 //                                          but of those that are shown in its place (inlined.h)
 //   CS_REC_AWAITS                          not on the stack; it awaits its child in the tree
-#ifndef CS_RECORDING_FRAME_KEY_H
-#define CS_RECORDING_FRAME_KEY_H
+#pragma once
 
 #include "wire/frame.h"
 
@@ -74,5 +73,3 @@ static inline uint64_t cs_key_of(uint64_t frame, bool leaf, bool lines) {
       return cs_wire_unknown_frame(0);
   }
 }
-
-#endif

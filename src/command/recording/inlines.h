@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The two maps that the JIT makes of a method, as the recording has them: the IL map, and the map
 // of the methods that were inlined into it. One thread.
-#ifndef CS_RECORDING_INLINES_H
-#define CS_RECORDING_INLINES_H
+#pragma once
 
 #include "recording/recording.h"
 
@@ -16,5 +15,3 @@ uint64_t cs_inlines_place(const struct cs_rec_inlines *in, uint32_t offset);
 uint32_t cs_inlines_outermost(const struct cs_rec_inlines *in, uint32_t node);
 // Fills in->calls: the places at which a method calls what was inlined into it, from its IL map.
 void cs_inlines_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in);
-
-#endif

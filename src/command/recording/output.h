@@ -2,8 +2,7 @@
 // An output file. It is opened before the program starts, so that a path that cannot be written is
 // found out early. It gets its name only when its content is complete, or, if it grows, when its
 // beginning is.
-#ifndef CS_RECORDING_OUTPUT_H
-#define CS_RECORDING_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *conte
 // Gives the file its name now; what is written later appears in it at once.
 bool cs_output_publish(struct cs_output *out, struct cs_error *err);
 void cs_output_abandon(struct cs_output *out);  // closes it and removes a temporary file
-
-#endif

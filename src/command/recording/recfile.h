@@ -2,8 +2,7 @@
 // The recording file: everything that a recording contains, appended while it is made, so that a
 // recorder that is killed leaves what it had. docs/recording-format.md describes the format. One
 // thread.
-#ifndef CS_RECORDING_RECFILE_H
-#define CS_RECORDING_RECFILE_H
+#pragma once
 
 #include "recording/output.h"
 #include "recording/recording.h"
@@ -129,5 +128,3 @@ void cs_recfile_close(struct cs_recfile *f);
 // why. Returns true, with a text in *note, if the file ends early; what precedes that was read.
 bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error *note,
                      struct cs_error *err);
-
-#endif

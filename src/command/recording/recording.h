@@ -2,8 +2,7 @@
 // A recording while it is made: the records that have arrived, as tables and a call tree of ids.
 // Names are added at the end (resolve.h), because a function's record may arrive after its first
 // sample.
-#ifndef CS_RECORDING_RECORDING_H
-#define CS_RECORDING_RECORDING_H
+#pragma once
 
 #include "base/stop.h"
 #include "metadata/elfsym.h"
@@ -203,5 +202,3 @@ void cs_recording_free(struct cs_recording *rec);
 
 void cs_held_add(struct cs_held *held, uint32_t ns);
 uint64_t cs_held_percentile(const struct cs_held *held, double fraction);
-
-#endif

@@ -6,8 +6,7 @@
 // The result is what the profiling API's GetILToNativeMapping3 returns for the same instruction
 // (tests/live/stack/il.sh compares the two); where the debug info has an unexpected form, there is
 // none.
-#ifndef CS_REMOTE_IL_H
-#define CS_REMOTE_IL_H
+#pragma once
 
 #include "codemap/codemap.h"
 
@@ -26,5 +25,3 @@ bool cs_il_find(const struct cs_world *world, enum cs_code_kind kind, uint64_t m
 // as few bits as they need. Returns false if the map does not fill its bytes, or `offset` is in no
 // range of it.
 bool cs_il_of_bounds(const uint8_t *bounds, size_t size, uint32_t offset, uint32_t *il);
-
-#endif

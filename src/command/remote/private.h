@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Private to room remote. Not for handlers.
-#ifndef CS_REMOTE_PRIVATE_H
-#define CS_REMOTE_PRIVATE_H
+#pragma once
 
 #include "contract/contract.h"
 #include "native/maps.h"
@@ -77,5 +76,3 @@ bool cs_remote_in_namespace(int pid);
 // for the debugger.
 bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *place,
                             struct cs_error *err);
-
-#endif

@@ -13,8 +13,7 @@
 //   cs_remote_resume(remote);                  // the threads run again
 //   ...
 //   cs_remote_stop(remote, &err);          // forgets all memory that was read before
-#ifndef CS_REMOTE_REMOTE_H
-#define CS_REMOTE_REMOTE_H
+#pragma once
 
 #include "base/error.h"
 #include "images/images.h"
@@ -112,5 +111,3 @@ enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote);
 // cs_walk_begin for that thread.
 void cs_remote_walk_begin(struct cs_remote *remote, const struct cs_remote_thread *thread,
                           struct cs_walk *walk);
-
-#endif

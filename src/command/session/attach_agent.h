@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes a running .NET program load our agent, and opens the memory that the agent creates.
-#ifndef CS_SESSION_ATTACH_AGENT_H
-#define CS_SESSION_ATTACH_AGENT_H
+#pragma once
 
 #include "session/session.h"
 
@@ -14,5 +13,3 @@ bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err);
 // interrupted.
 bool cs_attach_agent(struct cs_session *session, const char *library,
                      const struct cs_consumer_opts *opts, struct cs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Our files that a running process loads, by paths that it can open.
-#ifndef CS_SESSION_HAND_OVER_H
-#define CS_SESSION_HAND_OVER_H
+#pragma once
 
 #include "process/copies.h"
 #include "session/session.h"
@@ -24,5 +23,3 @@ void cs_handed_free(struct cs_handed *handed);
 // Checks whether it would work; makes nothing. *folder: where the copies would be, NULL: none are
 // needed; the caller frees it.
 bool cs_hand_over_check(pid_t pid, const char *agent, char **folder, struct cs_error *err);
-
-#endif

@@ -8,8 +8,7 @@
 // program that was started by the command is the command's child: its end must not be taken by a
 // look. If the command dies, the kernel kills the observer; if the observer dies, the kernel
 // resumes the program.
-#ifndef CS_SESSION_LOOKS_H
-#define CS_SESSION_LOOKS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -55,5 +54,3 @@ struct cs_looks_place {
 };
 // Looks at the process until it ends, or looks fail again and again.
 void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program that is recorded: its signals, its end, and the ring that is emptied meanwhile. It is
 // either our child, or a process that was already running and continues afterwards.
-#ifndef CS_SESSION_SESSION_H
-#define CS_SESSION_SESSION_H
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -69,5 +68,3 @@ int cs_session_exit_code(const struct cs_session *s);
 bool cs_session_how_ended(const struct cs_session *s, char *out, size_t size);
 // Also ends an agent that is still recording.
 void cs_session_close(struct cs_session *s);
-
-#endif

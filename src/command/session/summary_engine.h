@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Lines of the summary (summary.h) on the sampling in time of one mode.
-#ifndef CS_SESSION_SUMMARY_ENGINE_H
-#define CS_SESSION_SUMMARY_ENGINE_H
+#pragma once
 
 #include <stdio.h>
 
 #include "profile/profile.h"
 
 void cs_print_engine(const struct cs_facts *f, FILE *out);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What `record` makes of a recording at its end, and `report` of the file: the same options, the
 // same files, the same summary.
-#ifndef CS_SESSION_VIEW_H
-#define CS_SESSION_VIEW_H
+#pragma once
 
 #include "formats/format.h"
 #include "push/push.h"
@@ -70,5 +69,3 @@ void cs_view_close(struct cs_view *view);  // removes what was not written
 // says that `path` is not written (fits.c).
 bool cs_output_is_bounded(const char *path, const struct cs_profile_set *set,
                           enum cs_expansion expansion, uint64_t recording_bytes);
-
-#endif

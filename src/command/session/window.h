@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A recording in windows of time, each of which becomes a profile.
-#ifndef CS_SESSION_WINDOW_H
-#define CS_SESSION_WINDOW_H
+#pragma once
 
 #include "session/view.h"
 
@@ -24,5 +23,3 @@ struct cs_window {
 // whole are then forgotten, so that a recording may go on for ever.
 void cs_window_advance(struct cs_window *w, uint64_t now_ns, bool last);
 void cs_window_free(struct cs_window *w);
-
-#endif

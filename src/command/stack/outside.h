@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The stacks of all threads of another process at one instant, taken from outside: there is no
 // agent, and the runtime does nothing, so this works on a process that hangs. One thread.
-#ifndef CS_STACK_OUTSIDE_H
-#define CS_STACK_OUTSIDE_H
+#pragma once
 
 #include <string.h>
 
@@ -228,5 +227,3 @@ const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t coun
 // The native images whose files were refused, and why: "libx.so (why), ...".
 void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t cap);
 void cs_outside_names_free(struct cs_outside_names *names);
-
-#endif

@@ -2,8 +2,7 @@
 // The managed code of a process, as perf, samply and bpftrace want it: a line "START SIZE NAME" in
 // hexadecimal for each piece. It is read from outside, from the runtime's own map of code, while
 // the process runs. One thread.
-#ifndef CS_STACK_PERFMAP_H
-#define CS_STACK_PERFMAP_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -22,5 +21,3 @@ struct cs_perfmap *cs_perfmap_read(int pid, bool raw_names, struct cs_error *err
 const struct cs_perfmap_counts *cs_perfmap_counts(const struct cs_perfmap *map);
 bool cs_perfmap_write(const struct cs_perfmap *map, FILE *out);
 void cs_perfmap_free(struct cs_perfmap *map);  // may be NULL
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The thread pool of another process, as its own objects have it. One thread.
-#ifndef CS_STACK_POOL_H
-#define CS_STACK_POOL_H
+#pragma once
 
 #include "objects/heap.h"
 
@@ -27,5 +26,3 @@ void cs_pool_read(struct cs_heap *heap, struct cs_pool *pool);
 bool cs_pool_is_late(const struct cs_pool *first, const struct cs_pool *later);
 bool cs_pool_is_blocked(int pid, uint32_t waiting, uint32_t running);
 enum { CS_POOL_LATE_NS = 500000000 };  // the least time between the two moments
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The user's cache of debug files that servers have sent: CACHE/ID/debuginfo, as debuginfod's own
 // clients lay out theirs. One thread.
-#ifndef CS_SYMBOLS_CACHE_H
-#define CS_SYMBOLS_CACHE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -14,5 +13,3 @@ char *cs_debuginfod_cache_path(void);
 // Copies a file, from its beginning to its end, to `cache`/`id`/debuginfo, which appears there
 // complete or not at all. Returns false on failure; *err says why it is not there.
 bool cs_symbol_cache_keep(const char *cache, const char *id, int fd, struct cs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Fetches debug files from servers over HTTP(S). One thread.
-#ifndef CS_SYMBOLS_FETCH_H
-#define CS_SYMBOLS_FETCH_H
+#pragma once
 
 #include "symbols/sources.h"
 
@@ -16,5 +15,3 @@ struct cs_fetcher *cs_fetcher_new(struct cs_symbols_server *servers, size_t coun
 int cs_fetch(struct cs_fetcher *fetcher, const uint8_t *id, size_t id_size, const char *path);
 void cs_fetcher_report(struct cs_fetcher *fetcher);
 void cs_fetcher_free(struct cs_fetcher *fetcher);
-
-#endif

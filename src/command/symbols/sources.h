@@ -3,8 +3,7 @@
 // user names. A server is sent build ids and nothing else of a recording. What it sends is kept in
 // the user's cache if it has the build id that was asked for, and is otherwise thrown away. One
 // thread.
-#ifndef CS_SYMBOLS_SOURCES_H
-#define CS_SYMBOLS_SOURCES_H
+#pragma once
 
 #include "base/error.h"
 #include "metadata/elfsym.h"
@@ -47,5 +46,3 @@ struct cs_elf_places cs_symbol_sources_places(struct cs_symbol_sources *sources,
 // Says of which libraries no server has symbols, once.
 void cs_symbol_sources_report(struct cs_symbol_sources *sources);
 void cs_symbol_sources_close(struct cs_symbol_sources *sources);
-
-#endif

@@ -2,8 +2,7 @@
 // `clrsnap top`: a moment of a running program as numbers (model), as a grid of text (render), as
 // plain text and JSON, and on a terminal (screen). Only cmd_top.c uses all of them. Shares are of
 // the time that the samples stand for: CPU time in mode cpu, time in mode wall.
-#ifndef CS_TOP_TOP_H
-#define CS_TOP_TOP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -203,5 +202,3 @@ void cs_screen_draw(const struct cs_top_moment *moment);
 // Applies the pressed keys to the moment's view. Returns the most important action they ask for.
 enum cs_top_key cs_screen_keys(struct cs_top_moment *moment);
 void cs_screen_close(void);
-
-#endif

@@ -2,8 +2,7 @@
 // JSON, written as it comes: the writer puts the commas. A `key` is the member's name in an object,
 // a constant of the caller's, and NULL for what is in an array or outermost. A write that fails
 // shows in the stream (ferror). One thread.
-#ifndef CS_UTIL_JSON_H
-#define CS_UTIL_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void cs_json_texts(struct cs_json_writer *j, const struct cs_json_text *members,
       sizeof((const struct type[]){__VA_ARGS__}) / sizeof(struct type)
 #define CS_JSON_UINTS(j, ...) cs_json_uints(j, CS_JSON_MEMBERS(cs_json_uint, __VA_ARGS__))
 #define CS_JSON_TEXTS(j, ...) cs_json_texts(j, CS_JSON_MEMBERS(cs_json_text, __VA_ARGS__))
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A hash table from u64 to u32, and an interning pool of strings on top of it. Both only grow.
 // One thread. Out of memory ends the command (cs_grow).
-#ifndef CS_UTIL_MAP_H
-#define CS_UTIL_MAP_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -50,5 +49,3 @@ static inline void cs_sort(void *items, size_t count, size_t size,
 // Makes room for one more item. Returns `items`, which may have moved.
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
 void *cs_allocate(size_t bytes);  // zeroed
-
-#endif

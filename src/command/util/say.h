@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages for people: lines on standard error that begin with the command's name, which
 // distinguishes them from the program's own. Any thread. Signal-safe: no.
-#ifndef CS_UTIL_SAY_H
-#define CS_UTIL_SAY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ int cs_say_if_lost(int code);
 static inline const char *cs_plural(uint64_t count, const char *one, const char *several) {
   return count == 1 ? one : several;
 }
-
-#endif

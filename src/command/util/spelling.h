@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // "Did you mean".
-#ifndef CS_UTIL_SPELLING_H
-#define CS_UTIL_SPELLING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void cs_spelling_offer(struct cs_spelling *spelling, const char *word, size_t le
 // sentence that leaves no room for that (a long list of words) is replaced. Returns false.
 bool cs_spelling_suggest(const struct cs_spelling *spelling, const char *prefix,
                          struct cs_error *err);
-
-#endif

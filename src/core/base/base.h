@@ -10,8 +10,7 @@
 //   seed     registers to start a walk from that are not the thread's own
 //   capture  the target records its frames and runs on
 //   hold     the target waits in its signal handler until it is released
-#ifndef CS_BASE_BASE_H
-#define CS_BASE_BASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ static inline uint64_t cs_thread_cpu_ns(void) {
 static inline uint64_t cs_scale(uint64_t number, uint64_t rate) {
   return (uint64_t)(((unsigned __int128)number * rate) >> 32);
 }
-
-#endif

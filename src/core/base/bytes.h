@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A bounds-checked reader of untrusted bytes. Any thread. Signal-safe: yes, if memcpy is.
-#ifndef CS_BASE_BYTES_H
-#define CS_BASE_BYTES_H
+#pragma once
 
 #include <string.h>
 
@@ -21,5 +20,3 @@ static inline bool cs_take(struct cs_bytes *bytes, void *out, size_t size) {
   bytes->left -= size;
   return true;
 }
-
-#endif

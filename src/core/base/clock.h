@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Time. A handler reads only the time-stamp counter (cs_tsc in base/cpu.h); these functions convert
 // its values to CLOCK_MONOTONIC nanoseconds afterwards. Signal-safe: only where said.
-#ifndef CS_BASE_CLOCK_H
-#define CS_BASE_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -39,5 +38,3 @@ static inline struct timespec cs_timespec_of(uint64_t ns) {
 static inline uint64_t cs_timespec_ns(struct timespec t) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
-
-#endif

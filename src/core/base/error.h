@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Errors as sentences: what failed, why, and what to do. Not for handlers.
-#ifndef CS_BASE_ERROR_H
-#define CS_BASE_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ struct cs_error {
 // `return cs_error_set(err, ...);`.
 __attribute__((format(printf, 2, 3))) bool cs_error_set(struct cs_error *err, const char *format,
                                                         ...);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waiting for a word of this process to change. Any thread. Signal-safe: no (it sets errno).
-#ifndef CS_BASE_FUTEX_H
-#define CS_BASE_FUTEX_H
+#pragma once
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -21,5 +20,3 @@ static inline void cs_futex_wait_until(uint32_t *word, uint32_t seen, uint64_t u
   (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, &at, NULL,
                 FUTEX_BITSET_MATCH_ANY);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The hash functions of all tables but one: native/rules.c has its own, for 64 bytes at once.
 // Signal-safe: yes.
-#ifndef CS_BASE_HASH_H
-#define CS_BASE_HASH_H
+#pragma once
 
 #include "base/base.h"
 
@@ -38,5 +37,3 @@ CS_ISLAND static inline uint64_t cs_hash_more(uint64_t hash, const void *data, s
 CS_ISLAND static inline uint64_t cs_hash_bytes(const void *data, size_t len) {
   return cs_hash_more(CS_HASH_EMPTY, data, len);
 }
-
-#endif

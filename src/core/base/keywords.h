@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // C#'s keywords for types of the namespace System. Any thread. Not for handlers.
-#ifndef CS_BASE_KEYWORDS_H
-#define CS_BASE_KEYWORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
 const char *cs_keyword_of_element(uint32_t element_type);
 // By the type's name without its namespace, of `len` bytes: "Int32". Returns NULL as above.
 const char *cs_keyword_of_type(const char *name, size_t len);
-
-#endif

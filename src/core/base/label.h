@@ -2,8 +2,7 @@
 // A label: the distributed trace that a thread was working for, its span, and the endpoint of the
 // request. The bytes of the first two are in the order of W3C trace context. All zero: none. Plain
 // data. Signal-safe: yes.
-#ifndef CS_BASE_LABEL_H
-#define CS_BASE_LABEL_H
+#pragma once
 
 #include "base/base.h"
 
@@ -24,5 +23,3 @@ CS_ISLAND static inline uint32_t cs_label_endpoint(const struct cs_label *label)
 CS_ISLAND static inline uint32_t cs_label_request(const struct cs_label *label) {
   return (uint32_t)(label->endpoint >> 32);
 }
-
-#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which C library the process runs with: the agent is one file for glibc and musl. Not for
 // handlers.
-#ifndef CS_BASE_LIBC_H
-#define CS_BASE_LIBC_H
+#pragma once
 
 #include <stdbool.h>
 
 bool cs_libc_is_musl(void);
-
-#endif

@@ -2,12 +2,9 @@
 // Messages. The library runs in somebody else's process, so it is silent by default: cs_log writes
 // to the file that CLRSNAP_LOG names, and nowhere else. cs_log_important also prints to stderr,
 // each sentence once per process. Any thread. Not for handlers.
-#ifndef CS_BASE_LOG_H
-#define CS_BASE_LOG_H
+#pragma once
 
 #define CS_LOG_ENV "CLRSNAP_LOG"
 
 __attribute__((format(printf, 1, 2))) void cs_log(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void cs_log_important(const char *format, ...);
-
-#endif

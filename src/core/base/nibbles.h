@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A reader of nibbles, in which the runtime packs a method's debug info. The low nibble of a byte
 // comes first. Any thread. Signal-safe: yes.
-#ifndef CS_BASE_NIBBLES_H
-#define CS_BASE_NIBBLES_H
+#pragma once
 
 #include "base/base.h"
 
@@ -34,5 +33,3 @@ static inline bool cs_nibbles_u32(struct cs_nibbles *n, uint32_t *out) {
   *out = (uint32_t)value;
   return true;
 }
-
-#endif

@@ -2,8 +2,7 @@
 // Threads of the library's own, with all signals blocked, so that no handler of the host program
 // ever runs on one, and with a stack that does not depend on the C library (musl's default is 128
 // KiB) or on the program's limits. Any thread. Signal-safe: no.
-#ifndef CS_BASE_OWN_THREAD_H
-#define CS_BASE_OWN_THREAD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -13,5 +12,3 @@ enum { CS_OWN_STACK = 2 << 20 };
 int cs_own_thread_begin(pthread_t *thread, void *(*main)(void *data), void *data);
 // Starts a detached thread that runs `main`. Returns 0, or the errno of pthread_create.
 int cs_own_thread_start(void *(*main)(void *unused));
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // File names from paths. Any thread. Not for handlers.
-#ifndef CS_BASE_PATH_H
-#define CS_BASE_PATH_H
+#pragma once
 
 #include <string.h>
 
@@ -16,5 +15,3 @@ static inline const char *cs_file_of_source(const char *path) {
   const char *file = cs_file_of(path), *back = strrchr(file, '\\');
   return back != NULL ? back + 1 : file;
 }
-
-#endif

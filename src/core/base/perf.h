@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of perf events that the agent and the command share: what can be counted for a thread,
 // and why it cannot be. Not for handlers.
-#ifndef CS_BASE_PERF_H
-#define CS_BASE_PERF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ uint32_t cs_perf_most_hz(void);
 // Returns the number of frames of a call chain that the kernel allows
 // (kernel.perf_event_max_stack), at most `most`.
 uint16_t cs_perf_most_frames(uint16_t most);
-
-#endif

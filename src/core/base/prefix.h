@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Beginnings of texts. Any thread. Not for handlers.
-#ifndef CS_BASE_PREFIX_H
-#define CS_BASE_PREFIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -15,5 +14,3 @@ static inline bool cs_has_prefix_in(const char *text, size_t len, const char *pr
   size_t wanted = strlen(prefix);
   return len >= wanted && memcmp(text, prefix, wanted) == 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
 // threads, methods and the like, and a server's error messages, are not trusted: whatever a
 // terminal would interpret, and whatever changes how the rest of a line is read, is printed as an
 // escape. Any thread. Not for handlers.
-#ifndef CS_BASE_PRINT_H
-#define CS_BASE_PRINT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ __attribute__((format(printf, 2, 3))) void cs_print(FILE *out, const char *forma
 void cs_vprint(FILE *out, const char *format, va_list args);
 // Prints a verb's help, a constant text of several lines that may contain percent signs.
 void cs_print_help(FILE *out, const char *help);
-
-#endif

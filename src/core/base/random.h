@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random numbers that decide on moments and choices: xorshift64. The caller keeps the state, which
 // must not be 0. Signal-safe: yes.
-#ifndef CS_BASE_RANDOM_H
-#define CS_BASE_RANDOM_H
+#pragma once
 
 #include "base/base.h"
 
@@ -13,5 +12,3 @@ CS_ISLAND static inline uint64_t cs_random_next(uint64_t *state) {
   x ^= x << 17;
   return *state = x;
 }
-
-#endif

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Why the kernel does not let this process see into another one.
-#ifndef CS_BASE_RIGHTS_H
-#define CS_BASE_RIGHTS_H
+#pragma once
 
 #include "base/error.h"
 
 // Sets *why to a clause for the end of a sentence, with what to do, and returns false. To be called
 // after the kernel has refused access to the process's memory or files (EPERM, EACCES).
 bool cs_rights_lacking(int pid, struct cs_error *why);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory shared by two processes: a sealed memfd, which no process can shrink while another one has
 // it mapped.
-#ifndef CS_BASE_SEALED_H
-#define CS_BASE_SEALED_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -20,5 +19,3 @@ int cs_sealed_make(const char *name, size_t bytes, struct cs_error *err);
 // anything else is not opened, or at least not waited for. *bytes receives the size, which never
 // changes. Returns a descriptor, or -1 with *err set.
 int cs_sealed_open(const char *path, uid_t owner, size_t *bytes, struct cs_error *err);
-
-#endif

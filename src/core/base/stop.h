@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Why a walk or a step ended. There is one list for all rooms, so that the reason of a single step
 // reaches the recording unchanged. Plain data. Signal-safe: yes.
-#ifndef CS_BASE_STOP_H
-#define CS_BASE_STOP_H
+#pragma once
 
 #include "base/base.h"
 
@@ -38,5 +37,3 @@ enum cs_stop {
 // Return the token ("bad-sp"), and the sentence.
 const char *cs_stop_token(enum cs_stop stop);
 const char *cs_stop_text(enum cs_stop stop);
-
-#endif

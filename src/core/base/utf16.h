@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // UTF-16, .NET's encoding, to UTF-8. Any thread. Signal-safe: no.
-#ifndef CS_BASE_UTF16_H
-#define CS_BASE_UTF16_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
 // of bytes written, without the NUL; *src_used (which may be NULL) receives the number of units
 // converted.
 size_t cs_utf16_to_utf8(char *dst, size_t cap, const uint16_t *src, size_t len, size_t *src_used);
-
-#endif

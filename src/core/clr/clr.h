@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clr: the COM side of living in a CLR process: how the runtime loads the library, a callback
 // object that returns S_OK for everything until slots are replaced, and GUIDs. Not for handlers.
-#ifndef CS_CLR_CLR_H
-#define CS_CLR_CLR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -51,5 +50,3 @@ HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out);
 
 // Makes the profiler of class cs_clsid_clrsnap. Defined by the room agent.
 HRESULT cs_profiler_create(const GUID *iid, void **out);
-
-#endif

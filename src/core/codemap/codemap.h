@@ -5,8 +5,7 @@
 // Managed code is found in the runtime's own range-section map, nibble maps, code headers and
 // ReadyToRun tables, through the offsets of struct cs_layout. What is never freed is read directly;
 // what is under a "collectible" mark is read guarded.
-#ifndef CS_CODEMAP_CODEMAP_H
-#define CS_CODEMAP_CODEMAP_H
+#pragma once
 
 #include "base/stop.h"
 #include "contract/layout.h"
@@ -85,5 +84,3 @@ CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uin
 CS_ISLAND static inline bool cs_code_is_managed(const struct cs_code *code) {
   return code->kind == CS_CODE_JIT || code->kind == CS_CODE_R2R;
 }
-
-#endif

@@ -11,8 +11,7 @@
 //
 // The copies are in static memory, since a handler's stack has no room for a page. A walk takes a
 // lease when it first meets collectible code. If all leases are taken it reads without.
-#ifndef CS_CODEMAP_COLLECTIBLE_H
-#define CS_CODEMAP_COLLECTIBLE_H
+#pragma once
 
 #include "codemap/codemap.h"
 #include "images/images.h"
@@ -55,5 +54,3 @@ CS_ISLAND void cs_collectible_keep(const struct cs_near *near, struct cs_collect
                                    uint64_t ip);
 // Returns the lease at the end of the walk.
 CS_ISLAND void cs_collectible_release(struct cs_near *near);
-
-#endif

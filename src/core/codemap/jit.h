@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Code heaps: jitted methods, by nibble map and code header. Signal-safe: yes.
-#ifndef CS_CODEMAP_JIT_H
-#define CS_CODEMAP_JIT_H
+#pragma once
 
 #include "codemap/range.h"
 
@@ -13,5 +12,3 @@ CS_ISLAND enum cs_stop cs_jit_start(const struct cs_world *world, const struct c
 // Finds the RUNTIME_FUNCTION of a code heap's method that contains `ip`, or the stub.
 CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs_range *range,
                                    uint64_t ip, struct cs_code *code);
-
-#endif

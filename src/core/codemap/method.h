@@ -2,8 +2,7 @@
 // method: which method a place in ReadyToRun code belongs to, and what a MethodDesc says, read from
 // the runtime's own structures: FunctionIDs without a call into the CLR. Signal-safe: yes. Reads
 // are guarded, since an id may be the result of a wrong read, except where the caller knows better.
-#ifndef CS_CODEMAP_METHOD_H
-#define CS_CODEMAP_METHOD_H
+#pragma once
 
 #include "codemap/codemap.h"
 
@@ -35,5 +34,3 @@ CS_ISLAND bool cs_method_of_r2r(const struct cs_world *world, uint64_t ip, uint6
 // with the profiling API. Returns their number.
 CS_ISLAND uint32_t cs_method_some_of_r2r(const struct cs_world *world, uint64_t ip,
                                          uint64_t *entry_points, uint32_t capacity);
-
-#endif

@@ -2,8 +2,7 @@
 // monitor: the locks that objects have in the runtime, by the offsets that the runtime describes.
 // Where something does not fit, the result is "unknown". A collection moves objects, so an object's
 // contents mean something only if none moves it meanwhile. Signal-safe: yes.
-#ifndef CS_CODEMAP_MONITOR_H
-#define CS_CODEMAP_MONITOR_H
+#pragma once
 
 #include "codemap/codemap.h"
 
@@ -22,5 +21,3 @@ struct cs_object_monitor {
 // `monitor` is the address of a sync block's lock. Returns false if there is none.
 CS_ISLAND bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
                                  struct cs_object_monitor *out);
-
-#endif

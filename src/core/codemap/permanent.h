@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // permanent: code that the runtime never frees. The profiling API does not check the ids that it is
 // given, so it is asked about such code only. Signal-safe: yes. Reads through `world->mem`.
-#ifndef CS_CODEMAP_PERMANENT_H
-#define CS_CODEMAP_PERMANENT_H
+#pragma once
 
 #include "codemap/codemap.h"
 #include "contract/contract.h"
@@ -11,5 +10,3 @@
 // ascending order.
 CS_ISLAND void cs_permanent_add(const struct cs_world *world, uint64_t begin, uint64_t end,
                                 struct cs_permanent *list);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ReadyToRun images: methods, by their RUNTIME_FUNCTION tables. Signal-safe: yes.
-#ifndef CS_CODEMAP_R2R_H
-#define CS_CODEMAP_R2R_H
+#pragma once
 
 #include "codemap/range.h"
 
@@ -25,5 +24,3 @@ CS_ISLAND bool cs_r2r_index_of(const struct cs_world *world, const struct cs_r2r
                                uint64_t ip, uint32_t *index);
 CS_ISLAND bool cs_r2r_begin(const struct cs_world *world, const struct cs_r2r_table *table,
                             uint32_t index, uint64_t *begin);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The runtime's range-section map: which part of the runtime owns an address. Signal-safe: yes.
-#ifndef CS_CODEMAP_RANGE_H
-#define CS_CODEMAP_RANGE_H
+#pragma once
 
 #include "codemap/codemap.h"
 #include "codemap/reader.h"
@@ -18,5 +17,3 @@ struct cs_range {
 // Fills in `range`; range->found is false if no section contains `ip`. `near` may be NULL.
 CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
                                      struct cs_near *near, struct cs_range *range);
-
-#endif

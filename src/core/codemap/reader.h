@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads of runtime structures, direct or guarded depending on what they belong to. Signal-safe:
 // yes.
-#ifndef CS_CODEMAP_READER_H
-#define CS_CODEMAP_READER_H
+#pragma once
 
 #include "codemap/collectible.h"
 #include "contract/layout.h"
@@ -78,5 +77,3 @@ CS_ISLAND static inline bool cs_get_function_end(const struct cs_reader *r,
   *end = cs_function_end(&layout->runtime_function, raw, first);
   return true;
 }
-
-#endif

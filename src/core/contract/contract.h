@@ -16,8 +16,7 @@
 //
 // Walks may begin after one thread has passed, and either the code has passed or (NOT_YET, with
 // images in the report) ReadyToRun images have: there is no jitted code then. A failure is final.
-#ifndef CS_CONTRACT_CONTRACT_H
-#define CS_CONTRACT_CONTRACT_H
+#pragma once
 
 #include "base/error.h"
 #include "clrsnap/corprof.h"
@@ -99,5 +98,3 @@ enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfile
 // JITCompilationFinished and DynamicMethodJITCompilationFinished report it, not of ReadyToRun code.
 bool cs_contract_check_method(const struct cs_layout *layout, FunctionID function,
                               UINT_PTR code_start, struct cs_error *err);
-
-#endif

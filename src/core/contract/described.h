@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Descriptions of ours of runtimes that do not describe their code map, in the form of a data
 // contract descriptor. Private to the room. Not for handlers.
-#ifndef CS_CONTRACT_DESCRIBED_H
-#define CS_CONTRACT_DESCRIBED_H
+#pragma once
 
 #include "contract/contract.h"
 
@@ -16,5 +15,3 @@ struct cs_description {
 };
 // Returns NULL if this major version describes itself, or is not known.
 const struct cs_description *cs_described(unsigned major);
-
-#endif

@@ -2,8 +2,7 @@
 // The descriptor's bytes (dotnet/runtime docs/design/datacontracts/contract-descriptor.md): a
 // header in memory, a JSON text, and a table of pointers that the JSON's globals refer to by index.
 // Private to the room; separate so that tests can pass it bytes. Not for handlers.
-#ifndef CS_CONTRACT_DESCRIPTOR_H
-#define CS_CONTRACT_DESCRIPTOR_H
+#pragma once
 
 #include "base/error.h"
 #include "contract/layout.h"
@@ -35,5 +34,3 @@ bool cs_descriptor_compare(const char *json, size_t len, const uint64_t *pointer
 // Returns whether every read by this layout stays within what is read; cs_descriptor_parse calls
 // it.
 bool cs_descriptor_check_limits(const struct cs_layout *layout, struct cs_error *err);
-
-#endif

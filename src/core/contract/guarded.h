@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads of this process' memory that fail instead of faulting, for checks that may look in the
 // wrong place. Private to the room. Not for handlers.
-#ifndef CS_CONTRACT_GUARDED_H
-#define CS_CONTRACT_GUARDED_H
+#pragma once
 
 #include "base/base.h"
 
@@ -13,5 +12,3 @@ static inline bool cs_guarded_u64(uint64_t addr, uint64_t *out) {
 static inline bool cs_guarded_u32(uint64_t addr, uint32_t *out) {
   return cs_guarded_read(addr, out, sizeof *out);
 }
-
-#endif

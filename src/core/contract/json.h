@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of JSON that a descriptor needs: looking up members, reading numbers. Private to the
 // room.
-#ifndef CS_CONTRACT_JSON_H
-#define CS_CONTRACT_JSON_H
+#pragma once
 
 #include "base/base.h"
 
@@ -26,5 +25,3 @@ bool cs_json_is_array(const struct cs_json *json, int value);
 bool cs_json_scalar(const struct cs_json *json, int value, char *out, size_t size);
 // Reads a non-negative integer, bare or in a string, decimal or 0x-hexadecimal.
 bool cs_json_u64(const struct cs_json *json, int value, uint64_t *out);
-
-#endif

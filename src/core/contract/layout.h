@@ -2,8 +2,7 @@
 // The offsets of the running CoreCLR's structures, by the names in its data contract descriptor:
 // members are named after its "Type.Field", and are byte offsets unless they say otherwise. Filled
 // in once at start (contract/contract.c), then read-only. Plain data. Signal-safe: yes.
-#ifndef CS_CONTRACT_LAYOUT_H
-#define CS_CONTRACT_LAYOUT_H
+#pragma once
 
 #include "base/base.h"
 #include "contract/machine.h"
@@ -193,5 +192,3 @@ enum {
   CS_RANGE_RANGE_LIST = 4,
   CS_RANGE_INTERPRETER = 8,
 };
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The place of the runtime in this process. Private to the room. Not for handlers.
-#ifndef CS_CONTRACT_RUNTIME_H
-#define CS_CONTRACT_RUNTIME_H
+#pragma once
 
 #include "base/base.h"
 
@@ -21,5 +20,3 @@ uint64_t cs_runtime_debug_table(const struct cs_runtime *runtime);
 // Parses the version in .../Microsoft.NETCore.App/10.0.12/libcoreclr.so. Returns false if the path
 // has none.
 bool cs_runtime_path_version(const char *path, uint16_t version[3]);
-
-#endif

@@ -3,8 +3,7 @@
 // which is of the architecture (contract/machine.h); docs/new-runtime.md says
 // what to verify before raising a number here. The versions of the data contracts are in
 // contract/descriptor.c, beside the fields that each describes. Signal-safe: yes.
-#ifndef CS_CONTRACT_SUPPORTED_H
-#define CS_CONTRACT_SUPPORTED_H
+#pragma once
 
 #include "base/base.h"
 
@@ -45,5 +44,3 @@ static inline bool cs_runtime_is_accepted(unsigned long major) {
   return major == CS_SUPPORTED_RUNTIME || major == CS_PREPARED_RUNTIME ||
          cs_builds_of(major) != NULL;
 }
-
-#endif

@@ -2,8 +2,7 @@
 // images: what a walk needs of ELF images: text ranges, and .eh_frame compiled into sorted rows.
 // The room native makes these tables in the library's own memory, before any handler needs them.
 // Signal-safe: yes.
-#ifndef CS_IMAGES_IMAGES_H
-#define CS_IMAGES_IMAGES_H
+#pragma once
 
 #include "images/loader.h"
 #include "images/slots.h"
@@ -87,5 +86,3 @@ CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, 
 // Returns whether the image is still where the table says, by a guarded read of its build id. For
 // walks while the table may not match the process.
 CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image *image);
-
-#endif

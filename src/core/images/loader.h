@@ -9,8 +9,7 @@
 //   - the number of loads: the private _dl_load_adds. dl_iterate_phdr returns its value, under the
 //     lock. Any word of _rtld_global that has this value then may be the counter, so all of them
 //     are watched. A word that is something else only causes an unnecessary refresh.
-#ifndef CS_IMAGES_LOADER_H
-#define CS_IMAGES_LOADER_H
+#pragma once
 
 #include "base/base.h"
 #include "base/hash.h"
@@ -40,5 +39,3 @@ CS_ISLAND static inline uint64_t cs_loader_now(const struct cs_loader *loader) {
     now = (now ^ now >> 29) * CS_HASH_GOLDEN + cs_load_acquire(loader->words[i]);
   return now | 1ull << 63;
 }
-
-#endif

@@ -6,8 +6,7 @@
 // and runtime structures that are never freed. cs_mem_read_guarded is for memory that may be gone;
 // it fails instead of faulting. One source combines two: a copy of a sleeping thread's stack,
 // backed by this process' own memory (threads/asleep.c).
-#ifndef CS_MEM_MEM_H
-#define CS_MEM_MEM_H
+#pragma once
 
 #include "base/base.h"
 
@@ -60,5 +59,3 @@ CS_ISLAND static inline bool cs_mem_u32(const struct cs_mem *mem, uint64_t addr,
   *out = *(const volatile cs_any_u32 *)(uintptr_t)addr;
   return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Compiles .eh_frame into rows: which rule holds from which ip on. Not for handlers.
-#ifndef CS_NATIVE_CFI_H
-#define CS_NATIVE_CFI_H
+#pragma once
 
 #include "base/error.h"
 #include "native/maps.h"
@@ -45,5 +44,3 @@ enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t
                                   uint64_t end, struct cs_rules *rules, struct cs_rows *rows,
                                   struct cs_cfi_stats *stats, struct cs_error *err);
 void cs_rows_free(struct cs_rows *rows);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: the forms of DWARF expressions that occur in call-frame programs. Not for
 // handlers.
-#ifndef CS_NATIVE_CFI_EXPRESSION_H
-#define CS_NATIVE_CFI_EXPRESSION_H
+#pragma once
 
 #include "native/cfi_ops.h"
 #include "native/dwarf.h"
@@ -23,5 +22,3 @@ struct cs_cfa_form cs_cfa_parse(struct cs_cursor block);
 // Parses the block of a register's DW_CFA_expression. Returns CS_CFI_AT_SP or CS_CFI_AT_FP, with
 // the offset, or CS_CFI_UNDEFINED for an unknown form.
 uint8_t cs_cfi_register_form(struct cs_cursor block, int64_t *off);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: the operations of DWARF expressions, and their reading. Not for handlers.
-#ifndef CS_NATIVE_CFI_OPS_H
-#define CS_NATIVE_CFI_OPS_H
+#pragma once
 
 #include "native/cursor.h"
 
@@ -27,5 +26,3 @@ static inline bool cs_op_accept(struct cs_cursor *c, uint8_t op) {
 static inline bool cs_op_at_end(const struct cs_cursor *c) {
   return !c->bad && cs_cursor_left(c) == 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Private to cfi.c (records) and cfi_run.c (programs). Not for handlers.
-#ifndef CS_NATIVE_CFI_PRIVATE_H
-#define CS_NATIVE_CFI_PRIVATE_H
+#pragma once
 
 #include "base/regs.h"
 #include "native/cfi.h"
@@ -65,5 +64,3 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
                                   uint32_t ip_end, struct cs_cursor program);
 // Appends a row, unless its rule holds there already.
 bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule);
-
-#endif

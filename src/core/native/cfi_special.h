@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: what .eh_frame describes in ways of the architecture (native/cfi_special.c).
 // Not for handlers.
-#ifndef CS_NATIVE_CFI_SPECIAL_H
-#define CS_NATIVE_CFI_SPECIAL_H
+#pragma once
 
 #include "native/cfi_expression.h"
 #include "native/cfi_private.h"
@@ -24,5 +23,3 @@ enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last
 
 // Parses an expression of a CFA that only this architecture has. Returns false if it is none.
 bool cs_cfa_special(struct cs_cursor c, struct cs_cfa_form *form);
-
-#endif

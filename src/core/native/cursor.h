@@ -2,8 +2,7 @@
 // A bounds-checked reader of bytes. Invariant: it never reads beyond `end`. The first read that
 // would sets `bad`, which stays set, and from then on every read returns 0. Not for handlers (no
 // reason).
-#ifndef CS_NATIVE_CURSOR_H
-#define CS_NATIVE_CURSOR_H
+#pragma once
 
 #include <string.h>
 
@@ -77,5 +76,3 @@ static inline uint64_t cs_cursor_uleb(struct cs_cursor *c) {
 static inline int64_t cs_cursor_sleb(struct cs_cursor *c) {
   return (int64_t)cs_cursor_leb(c, true);
 }
-
-#endif

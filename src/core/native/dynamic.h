@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the dynamic section of an ELF image says: its first and last functions, and its exports.
 // Read from memory, since the file may be gone. Not for handlers.
-#ifndef CS_NATIVE_DYNAMIC_H
-#define CS_NATIVE_DYNAMIC_H
+#pragma once
 
 #include "native/maps.h"
 
@@ -22,5 +21,3 @@ bool cs_dynamic_read(struct cs_process_memory *process, uint64_t bias, uint64_t 
 // that the address is in the image.
 uint64_t cs_dynamic_find(struct cs_process_memory *process, const struct cs_dynamic *dynamic,
                          const char *name);
-
-#endif

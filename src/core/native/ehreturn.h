@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Functions that end by __builtin_eh_return, such as libgcc's _Unwind_RaiseException. Not for
 // handlers.
-#ifndef CS_NATIVE_EHRETURN_H
-#define CS_NATIVE_EHRETURN_H
+#pragma once
 
 #include "native/cfi.h"
 
@@ -12,5 +11,3 @@
 bool cs_ehreturn_apply(struct cs_process_memory *process, uint64_t begin,
                        const struct cs_cfi_stats *stats, struct cs_rules *rules,
                        struct cs_rows *rows);
-
-#endif

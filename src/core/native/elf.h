@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Mapped ELF images: the place of their unwind data. Not for handlers.
-#ifndef CS_NATIVE_ELF_H
-#define CS_NATIVE_ELF_H
+#pragma once
 
 #include "native/maps.h"
 
@@ -38,5 +37,3 @@ enum cs_elf_result cs_elf_open(struct cs_process_memory *process,
 enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
                                const struct cs_candidate *candidate, struct cs_elf *elf,
                                struct cs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recognises images whose code is Go's, and so runs on small stacks of its own. Not for handlers.
-#ifndef CS_NATIVE_GO_H
-#define CS_NATIVE_GO_H
+#pragma once
 
 #include <elf.h>
 
@@ -16,5 +15,3 @@ struct cs_go_search {
 // Returns whether the segment shows that the image is Go's. To be called for each program header,
 // or until it returns true.
 bool cs_go_is_in(struct cs_go_search *go, const Elf64_Phdr *ph);
-
-#endif

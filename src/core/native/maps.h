@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The executable file mappings of a process, and guarded reads of its memory. Not for handlers.
-#ifndef CS_NATIVE_MAPS_H
-#define CS_NATIVE_MAPS_H
+#pragma once
 
 #include "base/error.h"
 #include "native/cursor.h"
@@ -54,5 +53,3 @@ void cs_process_memory_close(struct cs_process_memory *process);
 // Reads all `len` bytes, or returns false.
 bool cs_process_memory_read(struct cs_process_memory *process, uint64_t address, void *dst,
                             size_t len);
-
-#endif

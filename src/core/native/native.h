@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // native: makes the tables of the room images: reads the maps of a process, and compiles .eh_frame
 // into rows. Signal-safe: no.
-#ifndef CS_NATIVE_NATIVE_H
-#define CS_NATIVE_NATIVE_H
+#pragma once
 
 #include "images/images.h"
 
@@ -37,5 +36,3 @@ bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *
 // called once, at start. Returns false if they are not found; the images then count as unsettled
 // for good. Not for handlers.
 bool cs_loader_init(struct cs_loader *loader);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The notes of a mapped ELF image. Not for handlers.
-#ifndef CS_NATIVE_NOTES_H
-#define CS_NATIVE_NOTES_H
+#pragma once
 
 #include <elf.h>
 
@@ -47,5 +46,3 @@ static inline bool cs_notes_next(struct cs_notes *notes, struct cs_note *note) {
 static inline bool cs_note_is_of(const struct cs_note *note, const char *owner, size_t size) {
   return note->name_size == size && memcmp(note->name, owner, size) == 0;
 }
-
-#endif

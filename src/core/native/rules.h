@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Interned unwind rules. Not for handlers, which only read the array.
-#ifndef CS_NATIVE_RULES_H
-#define CS_NATIVE_RULES_H
+#pragma once
 
 #include "images/images.h"
 
@@ -21,5 +20,3 @@ bool cs_rules_init(struct cs_rules *rules);
 void cs_rules_free(struct cs_rules *rules);
 // Returns the rule's index: CS_RULE_NONE for a rule without a CFA, and if the table is full.
 uint16_t cs_rules_intern(struct cs_rules *rules, const struct cs_cfi_rule *rule);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds .eh_frame without anything that points to it. Not for handlers.
-#ifndef CS_NATIVE_SEARCH_H
-#define CS_NATIVE_SEARCH_H
+#pragma once
 
 #include "base/base.h"
 
@@ -13,5 +12,3 @@ struct cs_found {
 
 // Finds the longest run of records that refer to each other, in a copy of a segment.
 bool cs_eh_frame_search(const uint8_t *bytes, size_t size, struct cs_found *found);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Code that has no unwind data: .init and .fini, a program's start, and a vDSO. Not for handlers.
-#ifndef CS_NATIVE_STARTUP_H
-#define CS_NATIVE_STARTUP_H
+#pragma once
 
 #include "native/cfi.h"
 
@@ -16,5 +15,3 @@ bool cs_startup_apply_entry(struct cs_process_memory *process, const struct cs_c
 // Describes the vDSO by its code, if that has a form that is known. Returns whether it has.
 bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_candidate *candidate,
                            struct cs_rules *rules, struct cs_rows *rows);
-
-#endif

@@ -4,8 +4,7 @@
 // used by one thread at a time. Not for handlers.
 //
 // Images are not trusted: every offset and size in them is checked by the read itself.
-#ifndef CS_PE_PE_H
-#define CS_PE_PE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -55,5 +54,3 @@ struct cs_pe_debug {
 };
 // Returns false, with *out empty, if the directory cannot be read.
 bool cs_pe_read_debug(const struct cs_pe *pe, struct cs_pe_debug *out);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: what the step by a row (native.c) and the architecture's steps without one
 // (special.c) share. Signal-safe: yes.
-#ifndef CS_UNWIND_NATIVE_H
-#define CS_UNWIND_NATIVE_H
+#pragma once
 
 #include "images/images.h"
 #include "unwind/unwind.h"
@@ -45,5 +44,3 @@ CS_ISLAND enum cs_stop cs_native_step_eh_return(const struct cs_native_step *s,
                                                 struct cs_regs *regs);
 // The CFA in a PLT entry (CS_CFA_PLT).
 CS_ISLAND uint64_t cs_plt_cfa(const struct cs_regs *regs, const struct cs_cfi_rule *rule);
-
-#endif

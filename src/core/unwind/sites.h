@@ -10,8 +10,7 @@
 // rule, which is read beside that look-up, not before it. Only return addresses are cached: where a
 // frame was interrupted (a leaf, or below a signal frame) prologs and epilogs matter, and its
 // unwind data is decoded in full.
-#ifndef CS_UNWIND_SITES_H
-#define CS_UNWIND_SITES_H
+#pragma once
 
 #include "images/images.h"
 #include "unwind/site_rule.h"
@@ -136,5 +135,3 @@ CS_ISLAND uint16_t cs_native_rule(const struct cs_images *images, const struct c
 // has no rule of that form, or `ip` is not in the body. `near` may be NULL.
 CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
                                   struct cs_near *near, uint64_t ip, struct cs_cfi_rule *rule);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // unwind: one step, from a frame's registers to its caller's. Signal-safe: yes, all of it.
-#ifndef CS_UNWIND_UNWIND_H
-#define CS_UNWIND_UNWIND_H
+#pragma once
 
 #include "base/regs.h"
 #include "codemap/codemap.h"
@@ -45,5 +44,3 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
 // is at the ip, carries it out and returns true (unwind/epilog.c).
 CS_ISLAND bool cs_unwind_native_epilog(const struct cs_world *world, const struct cs_code *code,
                                        const struct cs_stack *stack, struct cs_regs *regs);
-
-#endif

@@ -2,8 +2,7 @@
 // A thread's own stack, walked again: most of its frames are those of the last walk. The records of
 // that walk are kept, and a walk that comes to one of these frames compares the words of the stack
 // from there on with them, instead of walking on. Signal-safe: yes.
-#ifndef CS_WALK_AGAIN_H
-#define CS_WALK_AGAIN_H
+#pragma once
 
 #include "walk/record.h"
 
@@ -45,5 +44,3 @@ CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint6
 // are kept: last->count is 0 if they are of no use. `from`: as in struct cs_again.
 CS_ISLAND void cs_again_note(struct cs_again *last, const struct cs_walk *walk, uint32_t count,
                              uint32_t from);
-
-#endif

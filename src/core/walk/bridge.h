@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: ways across code that no rule can unwind. Signal-safe: yes.
-#ifndef CS_WALK_BRIDGE_H
-#define CS_WALK_BRIDGE_H
+#pragma once
 
 #include "walk/walk.h"
 
@@ -59,5 +58,3 @@ CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_reg
 // leaf helper that has faulted there.
 CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
                                      const struct cs_regs *regs, bool *in_caller);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The record that a walk leaves of a physical frame, and the part of a walk that writes many of
 // them at once, for frames whose return addresses have been seen before. Signal-safe: yes.
-#ifndef CS_WALK_RECORD_H
-#define CS_WALK_RECORD_H
+#pragma once
 
 #include "walk/walk.h"
 
@@ -62,5 +61,3 @@ enum { CS_FRAME_WORD_KIND_AT = CS_ADDRESS_BITS };
    ((exact) ? CS_FRAME_WORD_EXACT : 0))
 #define CS_FRAME_WORD_KIND(word) ((enum cs_code_kind)((word) >> CS_FRAME_WORD_KIND_AT & 7))
 CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32_t room);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // walk: turns registers and a stack into a list of physical frames, with the reason for its end.
 // The heart. Signal-safe: yes, all of it: it only reads memory.
-#ifndef CS_WALK_WALK_H
-#define CS_WALK_WALK_H
+#pragma once
 
 #include "unwind/unwind.h"
 
@@ -78,5 +77,3 @@ CS_ISLAND static inline bool cs_walk_complete(const struct cs_walk *walk) {
 // Returns whether the thread is in cooperative mode (it runs managed code, or runtime code that
 // touches objects).
 CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread);
-
-#endif

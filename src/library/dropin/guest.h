@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to room dropin: the guest, which is another vendor's unmodified profiler, and its state.
 // Not for handlers, except for DoStackSnapshot (info.c).
-#ifndef CS_DROPIN_GUEST_H
-#define CS_DROPIN_GUEST_H
+#pragma once
 
 #include <limits.h>
 
@@ -92,5 +91,3 @@ bool cs_elides(const struct cs_guest *guest);
 void cs_elide_wait(struct cs_guest *guest);
 // Calls that name a thread, which may end between the two (ids.c).
 void cs_ids_take_over(ICorProfilerInfo15Vtbl *vtbl);
-
-#endif

@@ -2,8 +2,7 @@
 // Private to room dropin: wrappers of COM objects, which their callers cannot distinguish from the
 // objects. Every slot forwards to the real object (thunks.S), methods that are newer than this
 // project included, except for those that a family takes over. Any thread; not for handlers.
-#ifndef CS_DROPIN_WRAP_H
-#define CS_DROPIN_WRAP_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ static inline struct cs_wrapped *cs_wrapped_of(void *self) {
 // DoStackSnapshot).
 #define CS_SLOT(type, method) (offsetof(type##Vtbl, method) / sizeof(void *))
 #define THEIRS(self, type, method) ((type *)cs_wrapped_of(self)->target[CS_SLOT(type, method)])
-
-#endif

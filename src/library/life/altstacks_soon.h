@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // altstacks_soon: gives threads that existed before the library their larger alternate stacks, for
 // profilers that started it by attach. Any thread; not for handlers.
-#ifndef CS_LIFE_ALTSTACKS_SOON_H
-#define CS_LIFE_ALTSTACKS_SOON_H
+#pragma once
 
 #include "base/error.h"
 #include "life/library.h"
@@ -20,5 +19,3 @@ bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_err
 // has done it.
 void cs_runtime_stopped_by(uint32_t tid);
 bool cs_runtime_is_stopped_by_caller(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // clients: the profilers that share the library. Under the lock of start.c.
-#ifndef CS_LIFE_CLIENTS_H
-#define CS_LIFE_CLIENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool cs_client_add(IUnknown *unknown, ICorProfilerInfo15 *info);
 bool cs_client_remove(const IUnknown *unknown, ICorProfilerInfo15 **info);
 // The info of one of them. Returns false if there is none left.
 bool cs_client_any(ICorProfilerInfo15 **info);
-
-#endif

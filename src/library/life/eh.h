@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // eh: the runtime's own managed exception dispatch. Not for handlers, except cs_eh_role_of.
-#ifndef CS_LIFE_EH_H
-#define CS_LIFE_EH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ enum cs_eh_role {
 void cs_eh_init(void);
 // Returns the role of the method `token` of `module`. Async-signal-safe.
 enum cs_eh_role cs_eh_role_of(uint64_t module, uint32_t token);
-
-#endif

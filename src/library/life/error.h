@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // error: the last error of each thread, as clrsnap_last_error returns it. Not for handlers.
-#ifndef CS_LIFE_ERROR_H
-#define CS_LIFE_ERROR_H
+#pragma once
 
 #include "base/error.h"
 
 struct cs_error *cs_last_error(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // function: which method a frame is of (its FunctionID), and code that dies. Not for handlers,
 // except where a function says so.
-#ifndef CS_LIFE_FUNCTION_H
-#define CS_LIFE_FUNCTION_H
+#pragma once
 
 #include "signal/request.h"
 
@@ -37,5 +36,3 @@ void cs_library_code_died(bool module);
 // From now on cs_library_code_died is called for all code that dies (`reported`), or no more.
 // Before a recording's first walk; after its last one.
 void cs_library_deaths_are_reported(bool reported);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // images: the table of the ELF images of this process, kept up to date. Not for handlers, except
 // where a function says so.
-#ifndef CS_LIFE_IMAGES_H
-#define CS_LIFE_IMAGES_H
+#pragma once
 
 #include "life/library.h"
 
@@ -23,5 +22,3 @@ bool cs_library_images_are_old(void);
 uint32_t cs_library_images_sequence(void);  // of the newest
 void cs_library_images_keep(uint32_t sequence);
 const struct cs_images *cs_library_images_of(uint64_t loaded, uint32_t sequence, bool *exact);
-
-#endif

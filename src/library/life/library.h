@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // library: the state of the one instance of this library in the process, and the way in for public
 // calls. Below everything else in the room. Not for handlers.
-#ifndef CS_LIFE_LIBRARY_H
-#define CS_LIFE_LIBRARY_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 #include "walk/walk.h"
@@ -24,5 +23,3 @@ extern struct cs_library cs_library;
 // Async-signal-safe.
 bool cs_library_enter(void);
 void cs_library_leave(void);
-
-#endif

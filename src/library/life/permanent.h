@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The permanent code of this process, for the checks. Any thread. Not for handlers.
-#ifndef CS_LIFE_PERMANENT_H
-#define CS_LIFE_PERMANENT_H
+#pragma once
 
 #include "codemap/permanent.h"
 
 // Lists code that the runtime never frees, as far as there is room for it. Walks need not work yet:
 // nothing is read that could fault.
 void cs_permanent_code(const struct cs_layout *layout, struct cs_permanent *list);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // runtime: what the runtime itself says about snapshots, asked by a DoStackSnapshot that walks
 // nothing. Calls the CLR; not for handlers.
-#ifndef CS_LIFE_RUNTIME_H
-#define CS_LIFE_RUNTIME_H
+#pragma once
 
 #include "base/error.h"
 #include "clrsnap/clrsnap.h"
@@ -14,5 +13,3 @@ HRESULT cs_runtime_probe(ICorProfilerInfo15 *info);
 // runtime is not asked again once the check has passed.
 HRESULT cs_runtime_check(bool known, struct cs_error *err);
 bool cs_runtime_checked(void);  // passed once
-
-#endif

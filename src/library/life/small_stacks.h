@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // small_stacks: libraries beside which no signal may be sent, because their code runs on stacks
 // that have no room for one (docs/signal-safety.md, "Small stacks"). Not for handlers.
-#ifndef CS_LIFE_SMALL_STACKS_H
-#define CS_LIFE_SMALL_STACKS_H
+#pragma once
 
 #include "images/images.h"
 
@@ -15,5 +14,3 @@ void cs_small_stacks_look_at(const struct cs_images *images);
 bool cs_signals_are_safe(void);
 // With cs_signal.small_stacks set: the reason, and what works all the same. "" before.
 const char *cs_small_stacks_reason(void);
-
-#endif

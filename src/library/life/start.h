@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // start: the library's life in a process, and the checks that have to pass before anything is
 // walked. Not for handlers, except where a function says so.
-#ifndef CS_LIFE_START_H
-#define CS_LIFE_START_H
+#pragma once
 
 #include "base/error.h"
 #include "life/library.h"
@@ -39,5 +38,3 @@ bool cs_library_is_settled(void);
 void cs_library_adopt_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.
 void cs_library_check_thread(uint64_t clr_thread, uint32_t tid);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // altstack: the handler's part of larger alternate signal stacks (docs/signal-safety.md, "Alternate
 // stacks"). Signal-safe: yes.
-#ifndef CS_SIGNAL_ALTSTACK_H
-#define CS_SIGNAL_ALTSTACK_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -15,5 +14,3 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext);
 CS_ISLAND void cs_altstack_install_all(struct cs_altstack *ours, const struct cs_world *world,
                                        const struct cs_regs *regs, const struct cs_stack *stack,
                                        uint64_t clr_thread, void *ucontext);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // await_box: from a stack that has just been walked to the box of its innermost async method, and
 // the chain from there. Signal-safe: yes.
-#ifndef CS_SIGNAL_AWAIT_BOX_H
-#define CS_SIGNAL_AWAIT_BOX_H
+#pragma once
 
 #include "signal/awaits.h"
 #include "signal/sampled.h"
@@ -10,5 +9,3 @@
 // `frames`: CS_FRAME_WORD()s, leaf first.
 CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled *from,
                               const uint64_t *frames, uint32_t count, struct cs_await_chain *chain);
-
-#endif

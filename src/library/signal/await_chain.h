@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // await_chain: from an object that is known to be a box, or a Task, to the boxes that await it.
 // Signal-safe: all of it.
-#ifndef CS_SIGNAL_AWAIT_CHAIN_H
-#define CS_SIGNAL_AWAIT_CHAIN_H
+#pragma once
 
 #include "signal/awaits.h"
 
@@ -18,5 +17,3 @@ CS_ISLAND uint64_t cs_await_type(const struct cs_awaits *awaits, uint64_t class,
 CS_ISLAND enum cs_await_state cs_await_follow(const struct cs_awaits *awaits,
                                               const struct cs_await_reader *r, uint64_t object,
                                               bool runs, struct cs_await_chain *chain);
-
-#endif

@@ -12,8 +12,7 @@
 //           or in a method into which a MoveNext was inlined, for any class; or in the method that
 //           runs a Task's delegate
 //   types   classes of objects that such a chain may pass, and which member of each leads on
-#ifndef CS_SIGNAL_AWAITS_H
-#define CS_SIGNAL_AWAITS_H
+#pragma once
 
 #include "base/hash.h"
 #include "signal/signal.h"
@@ -107,5 +106,3 @@ struct cs_await_chain {
 #define CS_AWAIT_WORD_NEW 1u
 #define CS_AWAIT_WORD_RUNS 2u
 #define CS_AWAIT_WORD_CLASS(word) ((word) & ~3ull)
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // capture: a walk of one thread, as it is kept for a requester. Signal-safe: yes.
-#ifndef CS_SIGNAL_CAPTURE_H
-#define CS_SIGNAL_CAPTURE_H
+#pragma once
 
 #include "walk/again.h"
 
@@ -72,5 +71,3 @@ CS_ISLAND static inline bool cs_capture_is_fault(const struct cs_capture *captur
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
                                const struct cs_regs *regs, const struct cs_stack *stack,
                                uint64_t clr_thread, uint32_t max_depth);
-
-#endif

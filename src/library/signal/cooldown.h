@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cooldown: how often a thread may be sampled (struct cs_cooldown). Signal-safe: yes.
-#ifndef CS_SIGNAL_COOLDOWN_H
-#define CS_SIGNAL_COOLDOWN_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -22,5 +21,3 @@ CS_ISLAND uint64_t cs_cooldown_begin(struct cs_cooldown *cooldown, uint64_t begi
 // The same after an event's sample.
 CS_ISLAND void cs_cooldown_begin_event(struct cs_cooldown *cooldown, uint64_t begin,
                                        uint64_t begin_cpu);
-
-#endif

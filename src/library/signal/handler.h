@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // handler: the signal handlers. All are installed with SA_SIGINFO | SA_RESTART, never with
 // SA_ONSTACK. Signal-safe: yes.
-#ifndef CS_SIGNAL_HANDLER_H
-#define CS_SIGNAL_HANDLER_H
+#pragma once
 
 #include <signal.h>
 
@@ -15,5 +14,3 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
 // The handler of the runtime's own signal (threads/activation.h): for threads without a larger
 // alternate stack.
 CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext);
-
-#endif

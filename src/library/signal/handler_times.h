@@ -2,8 +2,7 @@
 // handler_times: notes of how long handlers take, with a sample and with an empty handler, at the
 // same instants. Only for the benchmark (bench/real.py), in which every other signal, at random,
 // has an empty handler. Signal-safe: yes; loads, stores and an addition.
-#ifndef CS_SIGNAL_HANDLER_TIMES_H
-#define CS_SIGNAL_HANDLER_TIMES_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -28,5 +27,3 @@ CS_ISLAND struct cs_handler_time *cs_handler_time_begin(struct cs_handler_times 
                                                         uint64_t entry_tsc, bool clocked);
 // Returns when the calling thread's event last interrupted user mode, or 0 if that is not known.
 CS_ISLAND uint64_t cs_handler_time_overflow_ns(const struct cs_thread *thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kernel: the kernel's part of a sample's stack. Signal-safe: yes.
-#ifndef CS_SIGNAL_KERNEL_H
-#define CS_SIGNAL_KERNEL_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -13,5 +12,3 @@ CS_ISLAND uint32_t cs_kernel_stack(const struct cs_thread *thread, const struct 
                                    uint64_t *out, uint32_t most);
 // Forgets what has been written up to now.
 CS_ISLAND void cs_kernel_forget(const struct cs_perf_event *event);
-
-#endif

@@ -2,8 +2,7 @@
 // The slot of a thread's label (base/label.h). Managed code of ours (src/agent/labels) writes it on
 // the thread itself; a handler may interrupt the write, and a sleeping thread's slot is read by
 // another thread. Slots are never freed. Signal-safe: yes.
-#ifndef CS_SIGNAL_LABEL_H
-#define CS_SIGNAL_LABEL_H
+#pragma once
 
 #include "base/label.h"
 
@@ -35,5 +34,3 @@ CS_ISLAND static inline bool cs_label_read(const struct cs_label_slot *slot, uin
   for (unsigned i = 0; i < 4; i++) to[i] = word[i];
   return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // perf: samples that a thread's perf event asks for. Signal-safe: yes.
-#ifndef CS_SIGNAL_PERF_H
-#define CS_SIGNAL_PERF_H
+#pragma once
 
 #include <signal.h>
 
@@ -16,5 +15,3 @@ CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns);
 // Returns how long a task clock is to wait for its next sample, in ns of CPU time.
 CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,
                                 uint64_t least_ns);
-
-#endif

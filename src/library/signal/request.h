@@ -22,8 +22,7 @@
 //   EXPIRED    the requester                   as CLAIMED
 //
 //   * with the next sequence number
-#ifndef CS_SIGNAL_REQUEST_H
-#define CS_SIGNAL_REQUEST_H
+#pragma once
 
 #include "signal/capture.h"
 #include "signal/thread.h"
@@ -112,5 +111,3 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
 CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
                                                const struct cs_stack *stack);
-
-#endif

@@ -9,8 +9,7 @@
 // A record's first word is 0 while the record is being written, and holds its size and state after
 // that. Free space is all zero, because the reader clears what it has read before it moves the
 // tail. So a reserved record is BUSY without a store.
-#ifndef CS_SIGNAL_SAMPLE_H
-#define CS_SIGNAL_SAMPLE_H
+#pragma once
 
 #include "signal/cooldown.h"
 #include "signal/label.h"
@@ -142,5 +141,3 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
 // if there is no room; the sample is then lost.
 CS_ISLAND bool cs_sample_event_like(struct cs_sample_ring *ring, const struct cs_sample *like,
                                     const struct cs_sample_event *event);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sampled: where the walk of a sample begins. Signal-safe: yes.
-#ifndef CS_SIGNAL_SAMPLED_H
-#define CS_SIGNAL_SAMPLED_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -16,5 +15,3 @@ struct cs_sampled {
   bool at_work;       // the calling thread works for managed code: if it is in cooperative mode,
                       // the runtime does not stand still
 };
-
-#endif

@@ -10,8 +10,7 @@
 //
 // SIGURG asks for samples, too: cs_urg_handler. The runtime's own signal, with the value struct
 // cs_thread *, has a thread take its larger alternate stack: cs_activation_handler.
-#ifndef CS_SIGNAL_SIGNAL_H
-#define CS_SIGNAL_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 
@@ -62,5 +61,3 @@ struct cs_signal_state {
 };
 // Hidden even where it is only declared, so that the island reaches it without a relocation table.
 extern struct cs_signal_state cs_signal __attribute__((visibility("hidden")));
-
-#endif

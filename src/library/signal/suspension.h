@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // suspension: a suspension of the runtime that waits for threads in cooperative mode, and how much
 // of it samples of those threads account for. Signal-safe: yes.
-#ifndef CS_SIGNAL_SUSPENSION_H
-#define CS_SIGNAL_SUSPENSION_H
+#pragma once
 
 #include "walk/walk.h"
 
@@ -28,5 +27,3 @@ CS_ISLAND bool cs_suspension_waits_for(const struct cs_suspension *suspension,
 // sample accounts for from now on. 0: there is none.
 CS_ISLAND uint64_t cs_suspension_account(struct cs_suspension *suspension, uint64_t tsc,
                                          uint64_t ns_of_tick);
-
-#endif

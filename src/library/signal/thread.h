@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // thread: an entry of the registry of threads, which names the thread in a signal. Signal-safe:
 // yes.
-#ifndef CS_SIGNAL_THREAD_H
-#define CS_SIGNAL_THREAD_H
+#pragma once
 
 #include "base/regs.h"
 #include "signal/signal.h"
@@ -118,5 +117,3 @@ struct cs_thread {
 // thread, since the call takes 0.7 us of a handler that takes 2 in all; after that the thread
 // pointer is known.
 CS_ISLAND bool cs_thread_is_caller(struct cs_thread *thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The registers that a signal has interrupted, in the ucontext of its handler. Signal-safe: yes.
-#ifndef CS_SIGNAL_UCONTEXT_H
-#define CS_SIGNAL_UCONTEXT_H
+#pragma once
 
 #include "unwind/unwind.h"
 
@@ -12,5 +11,3 @@ CS_ISLAND uint64_t cs_ucontext_ip(const void *ucontext);
 // The ucontext of a handler that has returned to its trampoline, where sp was `sp`; NULL: it does not
 // lie on the stack.
 CS_ISLAND void *cs_ucontext_at_trampoline(const struct cs_stack *stack, uint64_t sp);
-
-#endif

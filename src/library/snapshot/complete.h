@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // complete: what a fast walk has left open. Async-signal-safe.
-#ifndef CS_SNAPSHOT_COMPLETE_H
-#define CS_SNAPSHOT_COMPLETE_H
+#pragma once
 
 #include "signal/request.h"
 
 // Looks up method starts, functions from code headers, and what of the functions is known already.
 void cs_capture_complete(struct cs_capture *capture);
-
-#endif

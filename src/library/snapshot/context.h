@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // context: a frame's registers as a CONTEXT of the profiling API. Async-signal-safe.
-#ifndef CS_SNAPSHOT_CONTEXT_H
-#define CS_SNAPSHOT_CONTEXT_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 #include "walk/record.h"
@@ -16,5 +15,3 @@ void cs_context_set_ip(BYTE *context, uint64_t ip);
 uint32_t cs_context_unwound(uint32_t flags);
 // The ContextFlags of the general registers.
 uint32_t cs_context_general(void);
-
-#endif

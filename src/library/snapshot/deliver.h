@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // deliver: from a capture to DoStackSnapshot callbacks. Async-signal-safe with a NULL `err`.
-#ifndef CS_SNAPSHOT_DELIVER_H
-#define CS_SNAPSHOT_DELIVER_H
+#pragma once
 
 #include "base/error.h"
 #include "clrsnap/clrsnap.h"
@@ -23,5 +22,3 @@ HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *t
 // Of what was kept of a capture that succeeded.
 HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct cs_delivery *to,
                         struct cs_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // handler: walks of the calling thread that may be taken in a signal handler. Async-signal-safe,
 // all of it.
-#ifndef CS_SNAPSHOT_HANDLER_H
-#define CS_SNAPSHOT_HANDLER_H
+#pragma once
 
 #include "snapshot/take.h"
 
@@ -18,5 +17,3 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
 // (S_FALSE: no managed thread), and for a managed one that asks in a handler for another.
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *caller,
                       uint32_t flags, const struct cs_regs *seed, bool quiet, bool *in_handler);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // hold: a thread that stands still in its handler for its holder (clrsnap_hold). Not for handlers.
-#ifndef CS_SNAPSHOT_HOLD_H
-#define CS_SNAPSHOT_HOLD_H
+#pragma once
 
 #include "snapshot/take.h"
 
@@ -12,5 +11,3 @@ struct cs_request *cs_hold_of_caller(void);
 // managed thread.
 HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, ThreadID id,
                      uint32_t flags, const struct cs_regs *seed, struct cs_error *err);
-
-#endif

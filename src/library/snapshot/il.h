@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // il: the IL offset of an instruction, by the map that the runtime keeps with a method's code.
 // Calls the CLR, while the method is alive; not for handlers.
-#ifndef CS_SNAPSHOT_IL_H
-#define CS_SNAPSHOT_IL_H
+#pragma once
 
 #include "life/library.h"
 
@@ -18,5 +17,3 @@ struct cs_il_map {
   struct cs_il_range ranges[CS_IL_MAP_RANGES];
 };
 void cs_il_map_read(ICorProfilerInfo15 *info, uint64_t method_start, struct cs_il_map *map);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // logical: CoreCLR's view of a physical stack. Async-signal-safe.
-#ifndef CS_SNAPSHOT_LOGICAL_H
-#define CS_SNAPSHOT_LOGICAL_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 #include "life/eh.h"
@@ -41,5 +40,3 @@ static inline bool cs_logical_next(struct cs_logical *view, struct cs_logical_fr
   *frame = (struct cs_logical_frame){record, record->function_id};
   return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // physical: the report of clrsnap_walk: every activation on the stack. Async-signal-safe.
-#ifndef CS_SNAPSHOT_PHYSICAL_H
-#define CS_SNAPSHOT_PHYSICAL_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 #include "signal/request.h"
@@ -11,5 +10,3 @@ HRESULT cs_report_frames(const struct cs_capture *capture, clrsnap_frame_callbac
                          void *data);
 void cs_report_result(const struct cs_capture *capture, uint64_t held_ns,
                       struct clrsnap_walk_result *result);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // self: walks of the calling thread. Async-signal-safe, all of it.
-#ifndef CS_SNAPSHOT_SELF_H
-#define CS_SNAPSHOT_SELF_H
+#pragma once
 
 #include "signal/request.h"
 
@@ -16,5 +15,3 @@ void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
 // CS_REQUEST_PLAIN.
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
                                     uint64_t clr_thread, const struct cs_regs *seed, bool plain);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sleeping: requests for threads that are blocked in the kernel, which are walked without a signal.
 // Any thread; not for handlers.
-#ifndef CS_SNAPSHOT_SLEEPING_H
-#define CS_SNAPSHOT_SLEEPING_H
+#pragma once
 
 #include "signal/request.h"
 
@@ -17,5 +16,3 @@ bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread
                       uint64_t *runs);
 // After cs_asleep_walk, when the capture has been resolved: keeps it for that. `thread` is pinned.
 void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // snapshot: clrsnap_snapshot for callers with options of their own.
-#ifndef CS_SNAPSHOT_SNAPSHOT_H
-#define CS_SNAPSHOT_SNAPSHOT_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 
@@ -15,5 +14,3 @@
 #define CS_SNAPSHOT_ROUND (1u << 30)
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // take: from a ThreadID to the capture of its stack. Not for handlers.
-#ifndef CS_SNAPSHOT_TAKE_H
-#define CS_SNAPSHOT_TAKE_H
+#pragma once
 
 #include "base/error.h"
 #include "clrsnap/clrsnap.h"
@@ -37,5 +36,3 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
 HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err);
 // Lets the thread run on if it is held, and gives everything back. False: it had run on by itself.
 bool cs_take_end(struct cs_take *take);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // activation: the runtime's own signal, by which a thread that was there before the library takes
 // its larger alternate stack while the runtime runs on. Not for handlers.
-#ifndef CS_THREADS_ACTIVATION_H
-#define CS_THREADS_ACTIVATION_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -13,5 +12,3 @@ bool cs_activation_is_there(void);
 // Sends a pinned thread the signal, unless one is on its way. Returns false if it could not be
 // sent.
 bool cs_activation_ask(struct cs_thread *thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // altstack: larger alternate signal stacks. Not for handlers.
-#ifndef CS_THREADS_ALTSTACK_H
-#define CS_THREADS_ALTSTACK_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -28,5 +27,3 @@ static inline enum cs_stack_room cs_thread_room(const struct cs_thread *thread) 
   uint64_t hi = cs_load_acquire(&thread->stack.hi);
   return hi == 0 || hi - thread->stack.lo >= CS_LEAST_STACK ? CS_ROOM_ENOUGH : CS_ROOM_SMALL;
 }
-
-#endif

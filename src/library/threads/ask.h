@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ask: the requester's side of a request (signal/request.h). Any thread; not for handlers, except
 // where a function says so.
-#ifndef CS_THREADS_ASK_H
-#define CS_THREADS_ASK_H
+#pragma once
 
 #include "base/error.h"
 #include "signal/request.h"
@@ -32,5 +31,3 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
                             struct cs_error *err);
 enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
                              struct cs_error *err);
-
-#endif

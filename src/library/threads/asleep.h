@@ -8,8 +8,7 @@
 //   walk from ->regs in ->world, whose memory includes the copy
 //   cs_asleep_end         true: all that was read is consistent
 //   leave the epoch
-#ifndef CS_THREADS_ASLEEP_H
-#define CS_THREADS_ASLEEP_H
+#pragma once
 
 #include "signal/thread.h"
 #include "threads/sleeper.h"
@@ -66,5 +65,3 @@ void cs_asleep_read_beyond(struct cs_asleep *asleep);
 bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs);
 // It was still running after all naps: it is restless now.
 void cs_asleep_give_up(struct cs_thread *thread);
-
-#endif

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // bounds: the calling thread's stack and alternate stack, for handlers. Async-signal-safe.
-#ifndef CS_THREADS_BOUNDS_H
-#define CS_THREADS_BOUNDS_H
+#pragma once
 
 #include "signal/thread.h"
 
 // The mapping that holds the sp. Returns false if there is none.
 bool cs_stack_by_maps(uint64_t sp, struct cs_stack *stack);
 void cs_altstack_of_self(struct cs_stack *stack);  // the one that is set; 0 and 0: none
-
-#endif

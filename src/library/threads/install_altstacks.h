@@ -2,8 +2,7 @@
 // install_altstacks: gives threads that were there before the library their larger alternate signal
 // stacks, while the runtime runs on; or, where that cannot be (threads/activation.h), in one short
 // stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
-#ifndef CS_THREADS_INSTALL_ALTSTACKS_H
-#define CS_THREADS_INSTALL_ALTSTACKS_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 #include "signal/thread.h"
@@ -27,5 +26,3 @@ bool cs_install_altstacks_pinned(struct cs_thread *const *threads, uint32_t coun
 static inline uint64_t cs_altstacks_gap_after(uint64_t gap_ns) {
   return gap_ns < CS_ALTSTACKS_MOST_GAP_NS / 2 ? gap_ns * 2 : CS_ALTSTACKS_MOST_GAP_NS;
 }
-
-#endif

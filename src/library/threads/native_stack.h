@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // native_stack: the stacks of threads that others have made. Not for handlers.
-#ifndef CS_THREADS_NATIVE_STACK_H
-#define CS_THREADS_NATIVE_STACK_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -9,5 +8,3 @@
 // stack, and whether that has room for a signal. Nothing is learnt of a thread whose stack the C
 // library has not made.
 void cs_thread_learn_stack(struct cs_thread *entry, uint32_t tid);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // own_signal: the real-time signal that asks a thread for something. Any thread; not for handlers.
-#ifndef CS_THREADS_OWN_SIGNAL_H
-#define CS_THREADS_OWN_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 
@@ -16,5 +15,3 @@ HRESULT cs_own_signal_install(int wanted, struct cs_error *err);
 // program uses the signal itself, so that it must not be sent.
 bool cs_own_signal_is_there(struct cs_error *err);
 void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs
-
-#endif

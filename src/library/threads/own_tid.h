@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // own_tid: the calling thread's id, without a system call where that is possible. Async-signal-safe,
 // except for cs_own_tid_init.
-#ifndef CS_THREADS_OWN_TID_H
-#define CS_THREADS_OWN_TID_H
+#pragma once
 
 #include <stdint.h>
 
 // Looks for the C library's own note of it. Starts a thread, and waits for it. At a start.
 void cs_own_tid_init(void);
 uint32_t cs_own_tid(void);
-
-#endif

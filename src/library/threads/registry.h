@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // registry: the threads that may be walked. Look-ups take no lock and are async-signal-safe, except
 // cs_registry_self_cached; changes take a lock, and are not for handlers.
-#ifndef CS_THREADS_REGISTRY_H
-#define CS_THREADS_REGISTRY_H
+#pragma once
 
 #include "base/error.h"
 #include "signal/thread.h"
@@ -50,5 +49,3 @@ void cs_thread_unpin(struct cs_thread *thread);
 // Keeps the runtime's Thread from being freed, whether it has an OS thread or not, until
 // cs_thread_unpin. Returns false if ThreadDestroyed has begun.
 bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sleeper: what /proc says about a thread that is blocked in the kernel: where it is blocked, and
 // its run count. The thread is not woken. Not for handlers.
-#ifndef CS_THREADS_SLEEPER_H
-#define CS_THREADS_SLEEPER_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -64,5 +63,3 @@ void cs_sleeper_unlock(struct cs_sleeper *sleeper);
 // True: the thread has not run since cs_sleeper_note, and is blocked where that said.
 bool cs_sleeper_recall(struct cs_sleeper *sleeper, uint64_t runs, uint64_t *sp, uint64_t *ip);
 void cs_sleeper_note(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
-
-#endif

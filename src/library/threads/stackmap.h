@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // stackmap: the bounds of a stack, by the C library or by the process' mappings. Not for handlers.
-#ifndef CS_THREADS_STACKMAP_H
-#define CS_THREADS_STACKMAP_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -17,5 +16,3 @@ struct cs_stack_maps {
 void cs_stack_maps_read(struct cs_stack_maps *all);
 bool cs_stack_maps_find(const struct cs_stack_maps *all, uint64_t addr, struct cs_stack *stack);
 void cs_stack_maps_free(struct cs_stack_maps *all);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // threads: the state of the room, and the threads that were there before the library. Not for
 // handlers.
-#ifndef CS_THREADS_THREADS_H
-#define CS_THREADS_THREADS_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 
@@ -22,5 +21,3 @@ void cs_registry_adopt(ICorProfilerInfo15 *info);
 void cs_registry_forget_ended(ICorProfilerInfo15 *info);
 // Gives back what is kept of living threads for speed: when the library is not used any more.
 void cs_registry_rest(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the files of the test profiler share. Result: lines "ok NAME" and "FAIL NAME: why" in the
 // file named by CLRSNAP_TEST_OUT; the scripts judge.
-#ifndef ABI_H
-#define ABI_H
+#pragma once
 
 #include "base/base.h"
 #include "clr/clr.h"
@@ -22,5 +21,3 @@ void abi_check_metadata(ModuleID module);
     hr = abi_info->lpVtbl->method(abi_info, ##__VA_ARGS__); \
     abi_check(#method, hr == S_OK, hr);                     \
   } while (0)
-
-#endif

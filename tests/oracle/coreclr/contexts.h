@@ -2,8 +2,7 @@
 // Compares the CONTEXTs that CoreCLR's own DoStackSnapshot passes with the library's, register by
 // register (contract: C4). CoreCLR's own rules say what may differ, and exactly that is asserted;
 // any other difference is a failure.
-#ifndef ORACLE_CONTEXTS_H
-#define ORACLE_CONTEXTS_H
+#pragma once
 
 #include "stack.h"
 
@@ -21,5 +20,3 @@ bool contexts_is_inlined_call(uint64_t sp, uint64_t ip);
 // Whether the thread, which is held, has an exception under way: thrown, and not yet completely
 // caught.
 bool contexts_has_exception(ThreadID thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The library under test, as the proofs use it: through its public header only.
-#ifndef ORACLE_OURS_H
-#define ORACLE_OURS_H
+#pragma once
 
 #include "clrsnap/clrsnap.h"
 #include "stack.h"
@@ -21,5 +20,3 @@ DWORD ours_mask(DWORD *high);
 bool ours_ready(void);
 // The same as stack_by_clr, but by clrsnap_snapshot.
 void stack_by_ours(struct stack *stack, ThreadID thread, ULONG32 flags);
-
-#endif

@@ -3,8 +3,7 @@
 // proof (sync.c, known.c, ...) implements the callbacks that it needs. One shared object per proof;
 // the program under test calls into the same object by P/Invoke (oracle_finish and what the proof
 // exports).
-#ifndef ORACLE_PROF_H
-#define ORACLE_PROF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ uint32_t oracle_threads(struct oracle_thread *out, uint32_t capacity);
 // Set by code that wants to be notified of threads as well (ours.c).
 extern void (*oracle_on_thread_assigned)(ThreadID id, uint32_t tid);
 extern void (*oracle_on_thread_destroyed)(ThreadID id);
-
-#endif

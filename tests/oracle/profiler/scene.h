@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scenes: the program under test brings a thread to a place and announces it; a native thread of
 // the profiler then does its part, and the program continues. One scene at a time.
-#ifndef ORACLE_SCENE_H
-#define ORACLE_SCENE_H
+#pragma once
 
 #include "stack.h"
 
@@ -20,5 +19,3 @@ void scene_run(const struct scene *scene);
 void scene_start(void);
 // The number of scenes that have run.
 uint32_t scene_count(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stack as reported to a DoStackSnapshot callback, and the comparison of two of them.
-#ifndef ORACLE_STACK_H
-#define ORACLE_STACK_H
+#pragma once
 
 #include "machine_context.h"
 #include "prof.h"
@@ -50,5 +49,3 @@ struct tally_allowed {
 };
 // Prints everything; returns the number of kinds of difference that are not in the list.
 uint32_t tally_report(struct tally *tally, const struct tally_allowed *allowed, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Seeds in places where none should be, on a thread that spins in managed code.
-#ifndef ORACLE_BADSEEDS_H
-#define ORACLE_BADSEEDS_H
+#pragma once
 
 #include "ours.h"
 
@@ -10,5 +9,3 @@ void badseeds_setup(ICorProfilerCallback11Vtbl *vtbl);
 // Waits for the spinning thread, and tries every seed on it. Called once, on a native thread.
 void badseeds_run(void);
 void badseeds_report(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An allocator inside of which a test can hold one thread while that thread owns the allocator's
 // lock. The library is preloaded, so that its malloc serves the whole process.
-#ifndef ORACLE_HELDMALLOC_H
-#define ORACLE_HELDMALLOC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ void held_malloc_enter(uint32_t at_most_ms);
 void held_malloc_leave(void);
 // Waits until the target is out, and removes the lock.
 void held_malloc_finish(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The shadow stack that shadow.c keeps by hooks, and what is compared with it. The shadow of a
 // thread other than the calling one may be read only while that thread stands still.
-#ifndef ORACLE_SHADOW_H
-#define ORACLE_SHADOW_H
+#pragma once
 
 #include "ours.h"
 
@@ -47,5 +46,3 @@ void shadow_done(void);
 void foreign_prepare(void);  // before the library is started
 void *foreign_main(void *unused);
 void foreign_report(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the CONTEXTs of this architecture have that can be compared for a frame in the middle of a
 // stack, and what a call does.
-#ifndef ORACLE_MACHINE_CONTEXT_H
-#define ORACLE_MACHINE_CONTEXT_H
+#pragma once
 
 #include <clrsnap/cortypes.h>
 
@@ -29,5 +28,3 @@ enum { MACHINE_CLAUSE_HAS_CALLERS_SP = 1 };
 // Of a million frames, so many own an InlinedCallFrame below native ones: twice what was seen: all code is jitted there, and QCalls
 // have more callbacks.
 enum { MACHINE_NATIVE_BEFORE = 12000 };
-
-#endif

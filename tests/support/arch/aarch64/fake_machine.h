@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a CLR made of data structures (support/fake_clr.h) has of its own on each architecture.
-#ifndef CS_FAKE_MACHINE_H
-#define CS_FAKE_MACHINE_H
+#pragma once
 
 #include <string.h>
 
@@ -62,5 +61,3 @@ static inline void fake_set_machine(struct cs_layout *l) {
   l->transition_block.return_address = 8;
   l->transition_block.callee_saved_registers = 0;
 }
-
-#endif

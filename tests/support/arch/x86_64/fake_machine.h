@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a CLR made of data structures (support/fake_clr.h) has of its own on each architecture.
-#ifndef CS_FAKE_MACHINE_H
-#define CS_FAKE_MACHINE_H
+#pragma once
 
 #include <string.h>
 
@@ -58,5 +57,3 @@ static inline void fake_set_machine(struct cs_layout *l) {
   l->callee_saved.rbx = 32;
   l->callee_saved.rbp = 40;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The shapes of the runtime's stubs that are in no map: their first bytes. Plain data.
-#ifndef CS_REPORTING_SHAPES_H
-#define CS_REPORTING_SHAPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ static const struct cs_shape cs_shapes[] = {
      {CS_ANY, CS_ANY, CS_ANY, 0x58, 0x2A, 0x01, 0x40, 0x79, 0x4A, 0x05, 0x00, 0x71, 0x2A, 0x01,
       0x00, 0x79}},
 };
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The shapes of the runtime's stubs that are in no map: their first bytes. Plain data.
-#ifndef CS_REPORTING_SHAPES_H
-#define CS_REPORTING_SHAPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ static const struct cs_shape cs_shapes[] = {
     {"[write barrier]", 16, 0x140, 8, {0x48, 0x89, 0x37, 0x0F, 0x1F, 0x00, 0x48, 0xB8}},
     {"[write barrier]", 16, 0x140, 8, {0x48, 0x89, 0x37, 0x0F, 0x1F, 0x00, 0x49, 0xB8}},
 };
-
-#endif

@@ -2,8 +2,7 @@
 // What needs the processor's own instructions: raw system calls, the counter of time, the pause of
 // a loop that waits, the thread pointer, signed return addresses. Header only, without state.
 // Signal-safe: yes.
-#ifndef CS_BASE_CPU_H
-#define CS_BASE_CPU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -64,5 +63,3 @@ static inline uint64_t cs_thread_pointer(void) {
   __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
   return pointer;
 }
-
-#endif

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The registers that the kernel puts into a record of an overflow: sp, then ip (signal/kernel.c). Plain data.
-#ifndef CS_BASE_PERF_REGS_H
-#define CS_BASE_PERF_REGS_H
+#pragma once
 
 #include <asm/perf_regs.h>
 
 #define CS_PERF_SP_AND_IP (1ull << PERF_REG_ARM64_SP | 1ull << PERF_REG_ARM64_PC)
-
-#endif

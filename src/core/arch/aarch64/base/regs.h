@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The registers that a walk carries, numbered as in ARM64 unwind codes, in CONTEXT and in DWARF (up
 // to sp). Plain data. Signal-safe: yes.
-#ifndef CS_BASE_REGS_H
-#define CS_BASE_REGS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -56,5 +55,3 @@ static const uint8_t cs_preserved_register[CS_PRESERVED_COUNT] = {
     CS_X19, CS_X20, CS_X21, CS_X22, CS_X23, CS_X24, CS_X25,
     CS_X26, CS_X27, CS_X28, CS_FP,  CS_SP,  CS_IP,
 };
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the runtime's data contract describes differently on each architecture: the RUNTIME_FUNCTION
 // that leads to a function's unwind data, and the registers that its stubs save. Signal-safe: yes.
-#ifndef CS_CONTRACT_MACHINE_H
-#define CS_CONTRACT_MACHINE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -53,5 +52,3 @@ static inline uint32_t cs_function_end(const struct cs_runtime_function *at, con
 static inline bool cs_unwind_data_is_known(uint32_t unwind_data, uint32_t first) {
   return !cs_end_is_in_unwind_data(unwind_data) || (first >> 18 & 3) == 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DWARF's numbers of the registers, as the ABI of AArch64 has them, and what else .eh_frame has of
 // its own on this architecture. They are translated where .eh_frame is read, and nowhere else.
-#ifndef CS_NATIVE_DWARF_H
-#define CS_NATIVE_DWARF_H
+#pragma once
 
 #include <elf.h>
 
@@ -48,5 +47,3 @@ static inline bool cs_dwarf_is_ignored(uint8_t op) {
   enum { NEGATE_RA_STATE_WITH_PC = 0x2C, NEGATE_RA_STATE = 0x2D };
   return op == NEGATE_RA_STATE || op == NEGATE_RA_STATE_WITH_PC;
 }
-
-#endif

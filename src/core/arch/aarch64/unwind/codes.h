@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: ARM64 unwind codes, read from .xdata or expanded from packed unwind data.
 // Signal-safe: yes.
-#ifndef CS_UNWIND_CODES_H
-#define CS_UNWIND_CODES_H
+#pragma once
 
 #include "codemap/reader.h"
 #include "unwind/unwind.h"
@@ -49,5 +48,3 @@ CS_ISLAND bool cs_codes_read(struct cs_unwind_codes *codes, uint32_t at,
 // executed; if `exact`, the next one is about to be executed, so epilogs matter.
 CS_ISLAND enum cs_stop cs_codes_start(struct cs_unwind_codes *codes, uint32_t executed, bool exact,
                                       uint32_t *at);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the call-site cache keeps of a rule besides its CFA. Plain data. Signal-safe: yes.
-#ifndef CS_UNWIND_SITE_RULE_H
-#define CS_UNWIND_SITE_RULE_H
+#pragma once
 
 #include "images/slots.h"
 
@@ -17,5 +16,3 @@ struct cs_site_rule {
   uint16_t zero[3];              // since rules are compared as words
   cs_regmask restores;           // of the saved ones
 };
-
-#endif

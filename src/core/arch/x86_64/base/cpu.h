@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What needs the processor's own instructions: raw system calls, the counter of time, the pause of
 // a loop that waits, the thread pointer. Header only, without state. Signal-safe: yes.
-#ifndef CS_BASE_CPU_H
-#define CS_BASE_CPU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ static inline uint64_t cs_thread_pointer(void) {
   __asm__("mov %%fs:0, %0" : "=r"(pointer));
   return pointer;
 }
-
-#endif

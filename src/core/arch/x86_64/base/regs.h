@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The registers that a walk carries, numbered as in AMD64 unwind codes and in CONTEXT. DWARF's
 // numbers are translated where .eh_frame is read, and nowhere else. Plain data. Signal-safe: yes.
-#ifndef CS_BASE_REGS_H
-#define CS_BASE_REGS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -61,5 +60,3 @@ enum {
 };
 static const uint8_t cs_preserved_register[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
                                                                   CS_R13, CS_R14, CS_R15, CS_RIP};
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the runtime's data contract describes differently on each architecture: the RUNTIME_FUNCTION
 // that leads to a function's unwind data, and the registers that its stubs save. Signal-safe: yes.
-#ifndef CS_CONTRACT_MACHINE_H
-#define CS_CONTRACT_MACHINE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -49,5 +48,3 @@ static inline bool cs_unwind_data_is_known(uint32_t unwind_data, uint32_t first)
   (void)unwind_data;
   return (first & 7) == CS_SUPPORTED_UNWIND_INFO;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The registers that an unwind rule finds: the callee-saved ones and the return address, in this
 // order. Plain data. Signal-safe: yes.
-#ifndef CS_IMAGES_SLOTS_H
-#define CS_IMAGES_SLOTS_H
+#pragma once
 
 #include "base/regs.h"
 
@@ -19,5 +18,3 @@ enum {
 };
 static const uint8_t cs_slot_register[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
                                                        CS_R14, CS_R15, CS_IP};
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DWARF's numbers of the registers, as the psABI of x86-64 has them, and what else .eh_frame has of
 // its own on this architecture. They are translated where .eh_frame is read, and nowhere else.
-#ifndef CS_NATIVE_DWARF_H
-#define CS_NATIVE_DWARF_H
+#pragma once
 
 #include <elf.h>
 
@@ -43,5 +42,3 @@ static inline bool cs_dwarf_is_ignored(uint8_t op) {
   (void)op;
   return false;
 }
-
-#endif

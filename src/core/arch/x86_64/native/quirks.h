@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hand-written code of CoreCLR whose .eh_frame is wrong, and its corrections. Not for handlers.
-#ifndef CS_NATIVE_QUIRKS_H
-#define CS_NATIVE_QUIRKS_H
+#pragma once
 
 #include "native/cfi.h"
 
@@ -23,5 +22,3 @@ unsigned cs_quirks_find(const uint8_t *text, size_t size,
 // some rows may then still be wrong.
 bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, struct cs_rows *rows,
                      unsigned *found);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Private to the room: what the steps over managed code share. Signal-safe: yes.
-#ifndef CS_UNWIND_MANAGED_H
-#define CS_UNWIND_MANAGED_H
+#pragma once
 
 #include "codemap/reader.h"
 #include "unwind/unwind.h"
@@ -45,5 +44,3 @@ CS_ISLAND static inline bool cs_step_pop(struct cs_step *step, unsigned reg) {
 enum cs_epilog { CS_EPILOG_NO, CS_EPILOG_DONE, CS_EPILOG_BAD_SP };
 // If the ip is in an epilog, carries out the rest of it, with the return (unwind/epilog.c).
 CS_ISLAND enum cs_epilog cs_epilog_step(struct cs_step *step, const struct cs_unwind_info *info);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The system calls that a sleeping thread may be in, as far as each architecture has its own.
-#ifndef CS_THREADS_CALLS_H
-#define CS_THREADS_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/syscall.h>
@@ -15,5 +14,3 @@ static inline bool cs_call_lends_stack(long call) {
 static inline bool cs_call_is_for_events(long call) {
   return call == SYS_epoll_pwait || call == SYS_read;
 }
-
-#endif
