@@ -5,7 +5,8 @@
 # `record --labels` reports.
 #
 # This is not a project, because its references would be to the SDK's own version of .NET, and a runtime refuses an assembly
-# that refers to a later version. A reference to System.Private.CoreLib works with any version.
+# that refers to a later version. A reference to System.Private.CoreLib works with any version, and that to
+# System.Diagnostics.DiagnosticSource is made of src/agent/labels/reference. So one file serves .NET 9 and later.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ $# = 1 ] || { echo "usage: build-labels.sh OUT.dll" >&2; exit 2; }

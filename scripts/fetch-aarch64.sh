@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fetch-aarch64.sh OUT: fetches Debian's arm64 packages that the tests of arm64 need (libraries, a kernel, busybox), and
-# unpacks them in OUT/aarch64-root, only once. The machine's own packages are left alone. Exit 77: they cannot be had.
+# fetch-aarch64.sh OUT: fetches Debian's arm64 packages that clrsnap for arm64 is linked with, and that its tests need
+# (a kernel, busybox), and unpacks them in OUT/aarch64-root, only once. The machine's own packages are left alone. Exit 77:
+# they cannot be had.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: fetch-aarch64.sh OUT" >&2; exit 2; }
 packages=(libc6 libgcc-s1 libstdc++6 libcmocka0 libcmocka-dev libdw1 libdw-dev libelf1 libelf-dev zlib1g liblzma5 libbz2-1.0

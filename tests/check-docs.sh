@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # check-docs.sh SOURCE BUILD: the documents agree with the tree. docs/stop-reasons.md explains every reason of
 # src/core/base/stop.h and no other; links lead to a file and to a heading in it; every test, source file, function
-# and ./dev command that is named exists; figures that a test or a program's own constant determines are right.
+# and ./dev command that is named exists; figures that a test or a program's own constant determines are right; tables are not wrapped.
 # check-docs.sh --self-test SOURCE BUILD: each kind of disagreement is noticed when it is put into a copy.
 set -euo pipefail
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// clrsnap: DoStackSnapshot for .NET on Linux, for profilers that bring their own agent.
+// clrsnap: DoStackSnapshot for .NET on Linux, for authors of profilers.
 //
-// The library returns the stack of any managed thread, at any instruction, while the runtime runs
-// on. The target walks itself in a signal handler. Nothing is suspended, and no lock of the runtime
-// is taken while a target is interrupted (docs/signal-safety.md).
+// The library returns the stack of any managed thread, at any instruction, while the runtime keeps
+// running. The target walks itself in a signal handler. Nothing is suspended, and no lock of the
+// runtime is taken while a target is interrupted (docs/signal-safety.md).
 //
 // The order of calls, from an ICorProfilerCallback object:
 //
@@ -69,11 +69,11 @@ enum clrsnap_flag {
 struct clrsnap_opts {
   // sizeof(struct clrsnap_opts), set by the caller; it identifies the version of this struct.
   size_t size;
-  // The real-time signal to use, 35 to 64. 0: the highest one that nobody uses.
+  // The real-time signal to use, 35 to 64. 0: the highest unused one.
   int signal_number;
-  // How long to wait for a target's answer, in milliseconds. 0: 1,000.
+  // How long to wait for a target to answer, in milliseconds. 0: 1,000.
   uint32_t answer_timeout_ms;
-  // How long a target may be held, in milliseconds. After that it runs on, released or not.
+  // How long a target may be held, in milliseconds. After that it continues, released or not.
   // 0: 2,000.
   uint32_t hold_timeout_ms;
   // Physical frames per walk, at most 1,048,576. 0: 65,536.
@@ -87,23 +87,23 @@ struct clrsnap_opts {
 };
 
 // Starts the library in this process: reads the runtime's data contract, prepares unwind tables for
-// all loaded images, and installs a handler for a signal that nobody uses (SA_SIGINFO | SA_RESTART;
-// never SA_ONSTACK; SIGSEGV is not touched).
+// all loaded images, and installs a handler for an unused signal (SA_SIGINFO | SA_RESTART; never
+// SA_ONSTACK; SIGSEGV is not touched).
 //
 //   info   the object that the profiler received in Initialize or InitializeForAttach. The library
 //          holds a reference to it until clrsnap_stop.
 //   opts   the options, or NULL for the defaults.
 //
 // Threads that exist already, after an attach, need a larger signal stack before they can be sent
-// the library's signal (docs/signal-safety.md, "After an attach"). A thread of the library gives it
-// to them soon after this call, while the runtime runs on. If other code has replaced the runtime's
-// handler of SIGSEGV, that takes a stop of the runtime, of a few milliseconds at most. Until then a
-// walk of such a thread while it runs waits for up to answer_timeout_ms; for a caller that runs
-// managed code it returns CORPROF_E_STACKSNAPSHOT_UNSAFE.
+// the library's signal (docs/signal-safety.md, "After an attach"). A thread of the library installs
+// it soon after this call, while the runtime keeps running. If other code has replaced the
+// runtime's handler of SIGSEGV, this stops the runtime for a few milliseconds at most. Until then,
+// a walk of such a thread while it runs waits for up to answer_timeout_ms; called by a thread that
+// runs managed code, it returns CORPROF_E_STACKSNAPSHOT_UNSAFE.
 //
 // Returns:
 //   S_OK                                          started
-//   S_FALSE                                       it runs already, with its first options
+//   S_FALSE                                       already started, with its first options
 //   CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER  this runtime is not supported or not known; the
 //                                                 process runs on unharmed
 //   E_INVALIDARG                                  an option is out of range, or the signal is taken
@@ -111,10 +111,10 @@ struct clrsnap_opts {
 //   E_OUTOFMEMORY
 CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opts);
 
-// Stops the library: no new walk begins, walks that are under way are waited for, and the reference
-// to `info` is released. The handler stays installed and ignores every signal, since one may still
-// be pending; alternate stacks stay with their threads. The library may be started again. Must not
-// be called from the callback of a walk.
+// Stops the library: no new walk begins, walks in progress are waited for, and the reference to
+// `info` is released. The handler stays installed and ignores every signal, since one may still be
+// pending; alternate stacks stay with their threads. The library may be started again. Must not be
+// called from the callback of a walk.
 CLRSNAP_API void clrsnap_stop(void);
 
 // Returns whether walks can be taken now. The other functions call it themselves. Until it has
@@ -138,8 +138,8 @@ CLRSNAP_API void clrsnap_thread_created(ThreadID thread);
 // signal and a managed null reference at the same time.
 CLRSNAP_API void clrsnap_thread_assigned(ThreadID thread, DWORD os_thread_id);
 
-// To be called from ThreadDestroyed, on that thread. Waits until no walk of the thread is under
-// way, puts its old alternate stack back, and forgets it. Contract: C18.
+// To be called from ThreadDestroyed, on that thread. Waits until no walk of the thread is in
+// progress, restores its old alternate stack, and forgets the thread. Contract: C18.
 CLRSNAP_API void clrsnap_thread_destroyed(ThreadID thread);
 
 // To be called from ModuleUnloadStarted and DynamicMethodUnloaded. They wait (some microseconds)
@@ -160,7 +160,7 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //                 each frame. It has the size that this runtime uses and is valid during the
 //                 callback; docs/contexts.md lists which of its registers are defined.
 //                 Contract: C4.
-//   client_data   passed to the callback as it is. Contract: C3.
+//   client_data   passed to the callback as is. Contract: C3.
 //   context       a seed (a CONTEXT of the architecture), or NULL. A seed is not needed: walks
 //                 without one are complete. It is used only while the target is in cooperative
 //                 mode. Contract: C13.
@@ -192,7 +192,7 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
 
 // ---- In the profiler's own signal handler ------------------------------------------------------
 
-// Takes a snapshot of the calling thread as the signal has interrupted it, at any instruction: the
+// Takes a snapshot of the calling thread as the signal interrupted it, at any instruction: the
 // thread may hold any lock, and may be inside malloc, the JIT or the collector. Contract: C12.
 //
 //   ucontext      the third argument of the handler (SA_SIGINFO). The walk starts there.
@@ -202,14 +202,14 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
 // Async-signal-safe, errno included, as far as the callback is: it takes no lock, allocates
 // nothing, waits for nothing, and never calls the CLR. It needs 12 KiB of the handler's stack. It
 // may be called once clrsnap_ready has returned S_OK. A thread whose stack is being unwound by an
-// exception is walked as clrsnap_snapshot walks another thread.
+// exception is walked in the way in which clrsnap_snapshot walks another thread.
 //
 // A library that was loaded since clrsnap_ready or clrsnap_thread_assigned was last called is
 // unknown to this function, and a walk ends there. A program that starts no threads calls
 // clrsnap_ready from time to time.
 //
 // Returns what clrsnap_snapshot returns, and also CORPROF_E_STACKSNAPSHOT_UNSAFE while 64 walks are
-// under way, and E_FAIL for a method that only the CLR can identify. Does not set
+// in progress, and E_FAIL for a method that only the CLR can identify. Does not set
 // clrsnap_last_error.
 CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
                                                  StackSnapshotCallback *callback,
@@ -261,8 +261,8 @@ struct clrsnap_walk_result {
 enum clrsnap_walk_flag {
   // The target was blocked in a system call, in preemptive mode, and the caller walked it over a
   // copy of its stack. The target was not woken, and none of its calls returned EINTR; its run
-  // count proves that it did not run meanwhile. All managed frames are there. Of the native frames
-  // above the first managed one some may be missing, namely those whose callers can only be found
+  // count proves that it did not run meanwhile. No managed frame is missing. Native frames that are
+  // reported before the first managed one may be missing, if their callers can only be found
   // through registers that the kernel does not show (the next frame is then CLRSNAP_FRAME_BRIDGED).
   CLRSNAP_WALK_ASLEEP = 1,
 };
@@ -271,12 +271,12 @@ enum clrsnap_walk_flag {
 // call.
 typedef HRESULT clrsnap_frame_callback(const struct clrsnap_frame *frame, void *data);
 
-// Walks a thread and reports all frames as they lie on the stack, native ones and stubs included,
-// with the reason why the walk ended.
+// Walks a thread and reports every frame on its stack, native ones and stubs included, and the
+// reason why the walk ended.
 //
 //   thread    as for clrsnap_snapshot.
 //   callback  called for each frame, on the calling thread.
-//   data      passed to the callback as it is.
+//   data      passed to the callback as is.
 //   opts      the options, or NULL for the defaults.
 //   result    filled in, or NULL.
 //
@@ -298,13 +298,14 @@ CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);
 
 // ---- Source lines ------------------------------------------------------------------------------
 
-// What the runtime has instead of an IL offset for code that does not come from the method's IL.
+// What the runtime reports instead of an IL offset for code that does not come from the method's
+// IL.
 #define CLRSNAP_IL_NO_MAPPING 0xFFFFFFFFu
 #define CLRSNAP_IL_PROLOG 0xFFFFFFFEu
 #define CLRSNAP_IL_EPILOG 0xFFFFFFFDu
 
-// Finds the IL offset of an instruction in its method; the method's symbols map it to a
-// source line.
+// Finds the IL offset of an instruction in its method, which the method's symbols map to a source
+// line.
 //
 //   ip         in managed code: jitted code of any version (tier, OSR, ReJIT), or ReadyToRun code.
 //   flags      of the frame (enum clrsnap_frame_flag). Without CLRSNAP_FRAME_EXACT, `ip` is a
@@ -320,7 +321,8 @@ CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);
 //   E_INVALIDARG                  `il_offset` is NULL, or `ip` is in no managed method
 //   E_OUTOFMEMORY
 //   CORPROF_E_DEBUGGING_DISABLED  DOTNET_EnableDiagnostics_Debugger=0 is set
-//   E_FAIL                        a dynamic method; and whatever else the CLR returns
+//   E_FAIL                        the method is dynamic
+//   others                        whatever the CLR returns
 CLRSNAP_API HRESULT clrsnap_il_offset(UINT_PTR ip, uint32_t flags, ULONG32 *il_offset);
 
 // ---- Holding a thread: SuspendThread and GetThreadContext for Linux ----------------------------
@@ -337,10 +339,10 @@ struct clrsnap_hold;
 // own any lock, malloc's included, so the holder must not allocate, log or call the CLR until it
 // has released it; nor does the library. Meanwhile the holder may call clrsnap_hold_context,
 // clrsnap_hold_unwind_to_managed, and clrsnap_snapshot and clrsnap_walk of the held thread, which
-// is walked where it stands, or from a seed if one is given and needed.
+// is walked from where it was stopped, or from a seed if one is given and needed.
 //
 // Returns what clrsnap_snapshot returns, and CORPROF_E_STACKSNAPSHOT_UNSAFE to a managed thread,
-// for any other thread while one is held, and for every call about the hold after its time is up.
+// for any other thread while one is held, and for every call with the hold after it has timed out.
 CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out);
 
 // Copies the registers with which the held thread was interrupted.
@@ -361,8 +363,8 @@ CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE c
 CLRSNAP_API HRESULT clrsnap_hold_unwind_to_managed(const struct clrsnap_hold *hold, BYTE context[],
                                                    ULONG32 size);
 
-// Lets a held thread run on, and frees `hold`. Returns S_OK, also for NULL; S_FALSE if the thread
-// runs already because the hold's time was up.
+// Lets a held thread continue, and frees `hold`. Returns S_OK, also for NULL, or S_FALSE if the
+// thread runs already because the hold has timed out.
 CLRSNAP_API HRESULT clrsnap_release(struct clrsnap_hold *hold);
 
 #ifdef __cplusplus

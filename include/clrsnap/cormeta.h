@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The metadata reader, IMetaDataImport and IMetaDataImport2, under Microsoft's names and in its
 // order. One table of functions describes both: an object that has accepted QueryInterface for
-// IMetaDataImport has the slots up to IsGlobal, one that has accepted it for IMetaDataImport2 all.
+// IMetaDataImport has the slots up to IsGlobal, one that has accepted it for IMetaDataImport2 has
+// all of them.
 #ifndef CLRSNAP_CORMETA_H
 #define CLRSNAP_CORMETA_H
 

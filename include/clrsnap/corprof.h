@@ -4,8 +4,9 @@
 //
 // One table of functions describes a whole family: ICorProfilerInfo to ICorProfilerInfo15 are one C
 // type, and so are ICorProfilerCallback to ICorProfilerCallback11. An object that has accepted
-// QueryInterface for version N has the slots up to N's mark; a caller must use no later ones than
-// it has asked for. Methods return S_OK or a failure unless the CLR's documentation says otherwise.
+// QueryInterface for version N has the slots up to N's mark; a caller must not use slots beyond the
+// version that it has asked for. Methods return S_OK or a failure unless the CLR's documentation
+// says otherwise.
 #ifndef CLRSNAP_CORPROF_H
 #define CLRSNAP_CORPROF_H
 
@@ -110,7 +111,7 @@ struct IClassFactory {
   const IClassFactoryVtbl *lpVtbl;
 };
 
-// Enumerators differ in the type of their elements only.
+// Enumerators differ only in the type of their elements.
 #define CLRSNAP_ENUMERATOR(I, T)                                \
   typedef struct I I;                                           \
   typedef struct I##Vtbl {                                      \
@@ -159,12 +160,12 @@ struct ICorProfilerFunctionControl {
   const ICorProfilerFunctionControlVtbl *lpVtbl;
 };
 
-// Passed on unread by anything here.
+// Opaque: nothing here reads it.
 typedef struct ICorProfilerAssemblyReferenceProvider ICorProfilerAssemblyReferenceProvider;
 
-// ---- Functions that a profiler hands over ----
-// funcId is 0 for a run of unmanaged frames. `context` is NULL and contextSize 0 unless
-// COR_PRF_SNAPSHOT_REGISTER_CONTEXT was asked for. Anything but S_OK ends the walk.
+// ---- Functions that a profiler hands over ---- funcId is 0 for a run of unmanaged frames.
+// `context` is NULL and contextSize 0 unless COR_PRF_SNAPSHOT_REGISTER_CONTEXT was asked for. Any
+// return value but S_OK ends the walk.
 typedef HRESULT StackSnapshotCallback(FunctionID funcId, UINT_PTR ip, COR_PRF_FRAME_INFO frameInfo,
                                       ULONG32 contextSize, BYTE context[], void *clientData);
 typedef void FunctionEnter(FunctionID funcID);

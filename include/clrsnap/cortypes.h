@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The types, constants and result codes of the CLR profiling API, by hand, under Microsoft's names,
-// for 64-bit Unix. Included by corprof.h (the interfaces) and cormeta.h (metadata).
+// The types, constants and result codes of the CLR profiling API, written by hand, under
+// Microsoft's names, for 64-bit Unix. Included by corprof.h (the interfaces) and cormeta.h
+// (metadata).
 //
 // ABI: plain System V, `this` is the first argument. HRESULT, BOOL, ULONG, DWORD, ULONG32 and
 // tokens have 32 bits; every ID, SIZE_T and UINT_PTR has 64; WCHAR is a UTF-16 unit of 16 bits.
@@ -54,7 +55,7 @@ typedef union FunctionIDOrClientID {
   UINT_PTR clientID;
 } FunctionIDOrClientID;
 
-// Metadata tokens: the table's number in the top byte, the row in the others.
+// Metadata tokens: the number of the table in the top byte, that of the row in the others.
 typedef uint32_t mdToken, mdModule, mdTypeRef, mdTypeDef, mdFieldDef, mdMethodDef, mdParamDef;
 typedef uint32_t mdInterfaceImpl, mdMemberRef, mdCustomAttribute, mdPermission, mdSignature;
 typedef uint32_t mdEvent, mdProperty, mdModuleRef, mdTypeSpec, mdString, mdGenericParam;
@@ -304,12 +305,12 @@ typedef struct COR_PRF_FRAME_INFO_INTERNAL {
   void *thisArg;
 } COR_PRF_FRAME_INFO_INTERNAL;
 
-// ---- The registers of a frame, AMD64 ----
-// The head that every runtime's CONTEXT shares. The running one's is longer: 3,104 bytes on .NET 8
-// and 9, 3,232 on 10; contextSize says. A buffer may have any alignment, so none is asked for here.
+// ---- The registers of a frame, AMD64 ---- The part that the CONTEXT of every runtime begins with.
+// The whole is longer: 3,104 bytes on .NET 8 and 9, 3,232 on 10, as contextSize says. A buffer may
+// have any alignment, so none is required here.
 #define CONTEXT_AMD64 0x00100000u
 #define CONTEXT_AMD64_CONTROL (CONTEXT_AMD64 | 0x1u)  // SegSs, Rsp, SegCs, Rip, EFlags
-#define CONTEXT_AMD64_INTEGER (CONTEXT_AMD64 | 0x2u)  // Rax to R15 but Rsp
+#define CONTEXT_AMD64_INTEGER (CONTEXT_AMD64 | 0x2u)  // Rax to R15, without Rsp
 #define CONTEXT_AMD64_SEGMENTS (CONTEXT_AMD64 | 0x4u)
 #define CONTEXT_AMD64_FLOATING_POINT (CONTEXT_AMD64 | 0x8u)
 
@@ -328,8 +329,8 @@ typedef struct AMD64_CONTEXT {
   DWORD64 LastBranchToRip, LastBranchFromRip, LastExceptionToRip, LastExceptionFromRip;
 } AMD64_CONTEXT;
 
-// ---- The registers of a frame, ARM64 ----
-// The head that every runtime's CONTEXT shares, as above.
+// ---- The registers of a frame, ARM64 ---- The part that the CONTEXT of every runtime begins with,
+// as above.
 #define CONTEXT_ARM64 0x00400000u
 #define CONTEXT_ARM64_CONTROL (CONTEXT_ARM64 | 0x1u)  // Fp, Lr, Sp, Pc, Cpsr
 #define CONTEXT_ARM64_INTEGER (CONTEXT_ARM64 | 0x2u)  // X0 to X28

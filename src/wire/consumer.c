@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The consumer's end of the ring. Invariant: no byte of the shared memory is read twice with a
-// decision in between, so a broken producer can spoil its records but not this process. `tail` only
-// moves to a position that the producer published as `head`, or record by record below it. One
-// thread. Signal-safe: no.
+// The consumer's end of the ring. Invariant: no decision is based on a byte of the shared memory
+// that is read again afterwards, so a broken producer can spoil its records but not this process.
+// `tail` only moves to a position that the producer published as `head`, or record by record below
+// it. One thread. Signal-safe: no.
 #include "wire/consumer.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void advance(struct cs_consumer *c, uint64_t to) {
   cs_store_release(&c->header->tail, to);
 }
 
-// The framing is lost; only `head` is known to be the border of a record, so it continues there.
+// The framing is lost; only `head` is known to be the end of a record, so reading continues there.
 static void skip_to_head(struct cs_consumer *c, uint64_t head) {
   c->broken_records++;
   c->broken_bytes += head - c->tail;
@@ -45,7 +45,7 @@ static void skip_to_head(struct cs_consumer *c, uint64_t head) {
 }
 
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
-  // A producer that is faster than this loop may go on writing padding forever.
+  // A producer that is faster than this loop could go on writing padding forever.
   for (uint64_t first = c->tail; c->tail - first <= c->capacity;) {
     uint64_t head = cs_load_acquire(&c->header->head);
     uint64_t waiting = head - c->tail;
@@ -54,7 +54,7 @@ const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
     uint64_t room = c->capacity - at;  // up to the ring's end, since records do not wrap
     struct cs_wire_record r;
     if (waiting > c->capacity || waiting % 8 != 0) {
-      skip_to_head(c, head & ~7ull);  // no agent publishes such a head; there is no record now
+      skip_to_head(c, head & ~7ull);  // no agent publishes such a head; no record follows
       return NULL;
     }
     memcpy(&r, c->ring + at, sizeof r);

@@ -15,7 +15,7 @@ struct cs_consumer_opts {
   uint32_t modes;     // CS_WIRE_MODE_BITs
   uint32_t hz, max_depth;
   bool lines;    // IL maps are wanted
-  bool inlined;  // with inlined methods
+  bool inlined;  // inlined methods are wanted
   bool async_callers;
   uint32_t budget_ppm;     // as in the header; 0: no limit
   uint32_t engine;         // enum cs_wire_engine_kind
@@ -23,7 +23,7 @@ struct cs_consumer_opts {
   uint32_t walk_limit_us;  // as in the header
   uint32_t event_rate;     // as in the header
   uint64_t alloc_interval;
-  bool kernel;            // with the kernel's frames
+  bool kernel;            // the kernel's frames are wanted
   uint32_t event;         // as in the header
   uint64_t event_period;  // as in the header
 };
@@ -33,11 +33,11 @@ struct cs_consumer {
   const uint8_t *ring;            // shared
   uint64_t capacity;              // private copy
   uint64_t tail;                  // private copy; only the consumer writes the shared one
-  char path[64];                  // at which a program that is started finds it
-  int shown;                      // the descriptor that the path leads to; -1: none any more
-  int fd;                         // holds a lock on the file, by which the agent sees the command
+  char path[64];                  // by which a program that is started finds it
+  int shown;                      // the descriptor to which the path leads; -1: none
+  int fd;                         // holds a lock on the file while the command lives
   uint8_t *record;                // copy of the record that was returned last
-  uint64_t broken_records;        // invalid heads; each costs everything that was committed then
+  uint64_t broken_records;        // invalid heads; each loses everything that was committed by then
   uint64_t broken_bytes;
 };
 
@@ -47,14 +47,14 @@ bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *op
 // Makes the path of `from` lead to `c`, after which `from` has no path. The path leads to one of
 // them at every moment.
 bool cs_consumer_take_place(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err);
-// Makes its path lead nowhere; processes that have it mapped keep it. May be called again.
+// Removes its path; processes that have mapped the memory keep it. May be called more than once.
 void cs_consumer_hide(struct cs_consumer *c);
 
 // For a running process: fills in an invitation for the agent. There is no memory yet.
 bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *opts,
                         struct cs_wire_invitation *invitation, struct cs_error *err);
-// Opens the memory that the process has made upon the invitation. Returns false, with the reason in
-// *err, if there is none (yet).
+// Opens the memory that the process has made in response to the invitation. Returns false, with the
+// reason in *err, if there is none (yet).
 bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_invitation *invitation,
                       struct cs_error *err);
 void cs_consumer_destroy(struct cs_consumer *c);
@@ -64,9 +64,9 @@ void cs_consumer_destroy(struct cs_consumer *c);
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c);
 
 uint32_t cs_consumer_agent_pid(const struct cs_consumer *c);
-// Also returns NONE while there is no memory.
+// Returns CS_WIRE_AGENT_NONE also while there is no memory.
 enum cs_wire_agent_state cs_consumer_agent_state(const struct cs_consumer *c);
-// Copies the agent's sentence, terminated, with control characters replaced.
+// Copies the agent's message, terminated, with control characters replaced.
 void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap);
 void cs_consumer_stop(struct cs_consumer *c);  // asks the agent to end
 // Publishes the CPU time of the command, for the agent's budget.

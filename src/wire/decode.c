@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records as structures. Invariant: no read goes beyond the record's own size, which the consumer
-// has checked against the ring. Any thread. Signal-safe: no need to be.
+// Decodes records into structures. Invariant: no read goes beyond the record's own size, which the
+// consumer has checked against the ring. Any thread. Signal-safe: no.
 #include "wire/decode.h"
 
 #include "base/bytes.h"

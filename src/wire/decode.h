@@ -18,11 +18,11 @@ bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thr
                       struct cs_text *name);
 bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
                         struct cs_text text[CS_FN_TEXTS]);
-// *ranges receives map->count ranges, in the record.
+// *ranges points to map->count ranges in the record.
 bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
                       const struct cs_wire_il_range **ranges);
-// *nodes and *mappings point into the record; `inlines` has their numbers. Returns false also if
-// the nodes are not a tree.
+// *nodes and *mappings point into the record; `inlines` has their counts. Also returns false if the
+// nodes are not a tree.
 bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *inlines,
                        const struct cs_wire_inline_node **nodes,
                        const struct cs_wire_inline_mapping **mappings);
@@ -30,11 +30,12 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
                      struct cs_text *path);
 bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *module,
                       struct cs_text *path, struct cs_text *pdb);
-// A record that is a structure without texts, such as struct cs_wire_ticks.
+// Decodes a record that is a structure without texts, such as struct cs_wire_ticks.
 #define CS_DECODE(r, kind, out) cs_decode_plain(r, kind, out, sizeof *(out))
 bool cs_decode_plain(const struct cs_wire_record *r, enum cs_wire_kind kind, void *out,
                      size_t size);
-// *frames receives frame_count frames, leaf first, in the record, and *label the label, or NULL.
+// *frames points to frame_count frames in the record, leaf first, and *label to the label, or is
+// NULL.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label);
 enum { CS_ENGINE_WHY, CS_ENGINE_UNSEEN, CS_ENGINE_TEXTS };

@@ -4,7 +4,7 @@
 //              exact: interrupted there; otherwise a return address, and the call is before it
 //   1 native   image id (22 bits) << 40 | offset from the image's beginning (40 bits)
 //   2 unknown  the address itself (61 bits); or, with CS_WIRE_FRAME_IN_KERNEL, the lower 48 bits of
-//              an address in the kernel, of which all others are ones
+//              an address in the kernel, whose other bits are ones
 //   3 awaits   function id (30 bits) << 32: not on the stack; it awaits the frame before it
 #pragma once
 
@@ -23,12 +23,13 @@
 #define CS_WIRE_MANAGED_OFFSET 0x7FFFFFFFu
 #define CS_WIRE_NATIVE_OFFSET 0xFFFFFFFFFFull
 
-// A part of the method that is too far from its start has no offset.
+// Code that is too far from the method's start is given no offset.
 static inline uint64_t cs_wire_managed_frame(uint32_t function, uint64_t offset, bool exact) {
   if (offset > CS_WIRE_MANAGED_OFFSET) return (uint64_t)function << 32;
   return (uint64_t)function << 32 | (exact ? CS_WIRE_MANAGED_EXACT : 0) | offset;
 }
-// What a sample is of, in front of its frames: a type, a lock, a reason.
+// Returns the frame that names the subject of a sample, in front of its frames: a type, a lock, a
+// reason.
 static inline uint64_t cs_wire_name_frame(uint32_t name) {
   return cs_wire_managed_frame(name, 0, false);
 }
@@ -43,7 +44,7 @@ static inline uint64_t cs_wire_awaiting_frame(uint32_t function) {
   return (uint64_t)CS_WIRE_FRAME_AWAITS << 62 | (uint64_t)function << 32;
 }
 
-// Of managed and of awaiting frames.
+// For managed and awaiting frames.
 static inline uint32_t cs_wire_frame_function(uint64_t frame) {
   return (uint32_t)(frame >> 32) & 0x3FFFFFFFu;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The producer's end of the ring. Invariants: `head` moves over whole records only, with release
 // order, after their last byte; a record that does not fit is not begun. The consumer is another
-// process, so the value that it writes (`tail`) is only a claim that there is room: a wrong value
-// spoils its own recording, but never memory outside of the ring. One thread. Signal-safe: no.
+// process, so the value that it writes (`tail`) is not trusted: a wrong value spoils its own
+// recording, but never memory outside of the ring. One thread. Signal-safe: no.
 #include "wire/producer.h"
 
 #include <errno.h>
@@ -167,8 +167,7 @@ bool cs_producer_stop_wanted(const struct cs_producer *p) {
   return cs_load_acquire(&p->header->stop) != 0;
 }
 
-// Returns a place for `size` bytes that does not wrap, after writing padding before it. Returns
-// NULL if there is no room.
+// Returns contiguous room for `size` bytes, after padding if necessary, or NULL if there is none.
 static uint8_t *begin(struct cs_producer *p, uint64_t size, uint64_t reserve) {
   if (p->header == NULL || getpid() != p->pid) return NULL;
   uint64_t at = p->head & (p->capacity - 1), to_end = p->capacity - at;
@@ -196,7 +195,7 @@ static uint64_t round_up(uint64_t size) {
   return (size + 7) & ~7ull;
 }
 
-// At most MAX_STRING bytes, up to the end of a character.
+// Returns the length of a string, cut at the end of a character if it exceeds MAX_STRING bytes.
 static size_t length_of(const char *text) {
   if (text == NULL) return 0;
   size_t len = strnlen(text, MAX_STRING + 1);
@@ -233,7 +232,7 @@ static uint64_t sample_size(uint32_t frame_count, bool labelled) {
          (labelled ? sizeof(struct cs_label) : 0);
 }
 
-// A quarter of the ring: the samples of a deep recursion must not keep out all others.
+// A quarter of the ring: the samples of a deep recursion must leave room for others.
 uint32_t cs_producer_max_frames(const struct cs_producer *p) {
   return (uint32_t)((p->capacity / 4 - sample_size(0, true)) / 8);
 }

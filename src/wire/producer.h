@@ -13,17 +13,17 @@ struct cs_producer {
   uint8_t *ring;                  // shared
   uint64_t capacity, head;        // private copies
   size_t mapped;                  // bytes
-  pid_t command;                  // 0: its process number is of another namespace
+  pid_t command;                  // 0: its process id is of another namespace
   pid_t pid;                      // the process that has claimed it; a forked child writes nothing
   int fd;                         // of the file, whose lock is tested
 };
 
 // For a program that was started: maps the file. Refuses a file that is not sealed memory of this
-// user with mode 0600, or whose header does not fit it; the command, which did not make that file,
-// is not informed.
+// user with mode 0600, or whose header does not fit the file. The command, which did not make such
+// a file, is not informed.
 bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err);
 // For an attach: makes the memory that the command wants, for the command to find. If it returns
-// false with `header` set, there is only a header, in which to give the reason.
+// false with `header` set, there is only the header, for the reason.
 bool cs_producer_make(struct cs_producer *p, const void *invitation, size_t size,
                       struct cs_error *err);
 // Waits until the command has opened it. Returns false if the command has not, or has ended (if its
@@ -41,21 +41,21 @@ void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state
 void cs_producer_add_note(struct cs_producer *p, const char *sentence);
 // Sets CS_WIRE_AGENT_REFUSED, with the reason for the user.
 void cs_producer_refuse(struct cs_producer *p, const char *sentence);
-// Says that the program reports its Activities.
+// Publishes that the program reports its Activities.
 void cs_producer_set_label_hooks(struct cs_producer *p);
 bool cs_producer_stop_wanted(const struct cs_producer *p);
 
 // Writes a record: a fixed head, then strings. A string of more than 65,535 bytes is cut at the end
-// of a character; NULL is empty. All or nothing: returns false, and counts it in
-// header->lost_records, if there is no room. Some room is reserved for CS_WIRE_END, for a command
-// that has fallen behind.
+// of a character; NULL is empty. If there is no room, writes nothing, counts the record in
+// header->lost_records, and returns false. Some room is reserved for CS_WIRE_END, in case the
+// command has fallen behind.
 bool cs_producer_put(struct cs_producer *p, enum cs_wire_kind kind, const void *head,
                      size_t head_size, const char *const strings[], unsigned string_count);
 // Returns the largest number of frames that fits; a longer sample must be cut.
 uint32_t cs_producer_max_frames(const struct cs_producer *p);
 // A sample is written in two steps, so that its frames are written in place: `begin` returns room
-// for `frame_count` frames (NULL: none, and it is counted), `commit` publishes it. `label` is the
-// same in both, or NULL.
+// for `frame_count` frames (or NULL, and counts the sample as lost), `commit` publishes it. Both
+// get the same `label`, or NULL.
 uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample,
                                    const struct cs_label *label);
 void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample,

@@ -14,13 +14,13 @@
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 // If set, an agent that finds the file claimed waits for the next one.
 #define CS_WIRE_CHILDREN_ENV "CLRSNAP_CHILDREN"
-// The inode of the command's PID namespace. In another namespace, CLRSNAP_SHM leads nowhere.
+// The inode of the command's PID namespace. In another namespace the path in CLRSNAP_SHM is wrong.
 #define CS_WIRE_NAMESPACE_ENV "CLRSNAP_PID_NAMESPACE"
 #define CS_WIRE_HEADER_BYTES 4096u
-// The name of a thread that does not exist, to which samples of events without a stack belong.
+// The name of a pseudo-thread, which has the samples of events without a stack.
 #define CS_WIRE_UNWALKED "[stacks that were not walked]"
 
-// What a sample is of. A recording may have several modes. Recording files use the same numbers.
+// What a sample shows. A recording may have several modes. Recording files use the same numbers.
 enum cs_wire_mode {
   CS_WIRE_MODE_CPU = 1,    // a running thread
   CS_WIRE_MODE_WALL,       // any thread
@@ -29,13 +29,12 @@ enum cs_wire_mode {
   CS_WIRE_MODE_EXCEPTION,  // an exception that was thrown
   CS_WIRE_MODE_GC,         // a pause, which has ended: all managed threads were stopped
   CS_WIRE_MODE_WAIT,       // a wait for something other than a lock, which has ended or not
-  CS_WIRE_MODE_ASYNC,      // an operation that awaits something: by the command, not the agent
-  CS_WIRE_MODE_HOLDERS,    // the holder of a lock, while others wait for that
+  CS_WIRE_MODE_ASYNC,      // an operation that awaits something; sampled by the command
+  CS_WIRE_MODE_HOLDERS,    // the holder of a lock while others wait for it
   CS_WIRE_MODES,           // their number plus 1
 };
 #define CS_WIRE_MODE_BIT(mode) (1u << (mode))
-// Modes whose samples are taken in time, of all threads; the others depend on events of the
-// runtime.
+// Modes that sample all threads over time; the others sample events of the runtime.
 #define CS_WIRE_TIMED_MODES \
   (CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL))
 #define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
@@ -45,7 +44,7 @@ enum cs_wire_mode {
 enum cs_wire_engine_kind {
   CS_WIRE_ENGINE_AUTO,   // the best one available
   CS_WIRE_ENGINE_PERF,   // the kernel's perf events: a task clock for each thread
-  CS_WIRE_ENGINE_CLOCK,  // samples, at random times, threads that have used CPU time
+  CS_WIRE_ENGINE_CLOCK,  // at random times, samples the threads that have used CPU time
   CS_WIRE_ENGINES,       // their number
 };
 static inline const char *cs_wire_engine_name(enum cs_wire_engine_kind engine) {
@@ -75,8 +74,8 @@ struct cs_wire_header {
   uint32_t max_depth;  // frames per sample
   uint32_t stop;       // the command sets 1: stop sampling, write CS_WIRE_END
   uint32_t command_pid;
-  uint32_t lines;           // CS_WIRE_LINES_... that are wanted for each method
-  uint32_t budget_ppm;      // what recording may use of one processor, in millionths; 0: no limit
+  uint32_t lines;           // CS_WIRE_LINES_*: what is wanted for each method
+  uint32_t budget_ppm;      // share of a processor that recording may use, in ppm; 0: no limit
   uint32_t labels;          // 1: samples have the current Activity
   uint32_t async_callers;   // 1: with the frames of awaiting methods
   uint32_t engine;          // enum cs_wire_engine_kind
@@ -85,8 +84,8 @@ struct cs_wire_header {
   uint64_t alloc_interval;  // bytes between two objects that are walked; 0: by their cost
   uint32_t kernel;          // 1: with the kernel's frames
   uint32_t event;           // mode cpu: counted instead of CPU time (base/perf.h); 0: CPU time
-  uint64_t event_period;    // about how many of it lie between two samples
-  uint64_t command_cpu_ns;  // CPU time that the command has used, as far as it has reported it
+  uint64_t event_period;    // about how many events there are between two samples
+  uint64_t command_cpu_ns;  // CPU time that the command has used, as it last reported
   // What the agent reports.
   uint32_t agent_pid;    // claimed by compare-and-swap from 0: the first process wins
   uint32_t agent_state;  // enum cs_wire_agent_state
@@ -98,8 +97,9 @@ struct cs_wire_header {
   _Alignas(64) uint64_t tail;  // bytes ever read (consumer, release)
 };
 
-// The client data of an attach: the header of the memory that the agent shall make, with the ring
-// after it, and the name of the file. Memory of a header alone says why there is no ring.
+// The client data of an attach: the header of the memory that the agent is to make, with the ring
+// after it, and the name of the file. If the memory has only a header, its message says why there
+// is no ring.
 struct cs_wire_invitation {
   struct cs_wire_header header;  // first, since every release begins with magic and version
   char name[32];
@@ -130,7 +130,7 @@ enum cs_wire_kind {
   CS_WIRE_REPEAT,    // struct cs_wire_repeat
   CS_WIRE_STOPS,     // struct cs_wire_stops; before END, if the runtime was stopped
   CS_WIRE_TICKS,     // struct cs_wire_ticks; before END, if any were left out
-  CS_WIRE_ENGINE,    // struct cs_wire_engine, strings: why, unseen; of mode cpu: at its begin, when
+  CS_WIRE_ENGINE,    // struct cs_wire_engine, strings: why, unseen; in mode cpu: at the start, when
                      // the engine changes, and before END
   CS_WIRE_PUT_OFF,   // struct cs_wire_put_off; before END, if any were
   CS_WIRE_EVENTS,    // struct cs_wire_events; before END, for each mode of events
@@ -151,7 +151,7 @@ enum cs_wire_kind {
 struct cs_wire_start {
   uint64_t start_ns;  // CLOCK_REALTIME
   uint32_t pid, hz, modes;
-  uint32_t processors;  // that the program's threads may run on; 0: not known
+  uint32_t processors;  // on which the program's threads may run; 0: unknown
 };
 struct cs_wire_thread {
   uint32_t id;  // unique in the recording, while tids are reused
@@ -166,9 +166,9 @@ enum cs_wire_function_kind {
   CS_WIRE_FN_DYNAMIC,
   CS_WIRE_FN_STUB,
   CS_WIRE_FN_UNKNOWN,
-  CS_WIRE_FN_TYPE,  // no code: the subject of an event, as its leaf; `type` is its name
+  CS_WIRE_FN_TYPE,  // no code, but the subject of an event, as its leaf; `type` is its name
 };
-// The IL that a method's machine code comes from, as the runtime reports it.
+// The IL from which a method's machine code was made, as the runtime reports it.
 struct cs_wire_il_map {
   uint32_t function, count;
   int32_t result;  // HRESULT; on failure there is no map, and count is 0
@@ -186,12 +186,12 @@ struct cs_wire_inlines {
   uint32_t function, nodes, mappings, pad;
 };
 struct cs_wire_inline_node {  // a tree: node 0 is the method itself, and parents come first
-  uint32_t function;          // a FUNCTION id without machine code; of node 0 the method's own
+  uint32_t function;          // a FUNCTION id without machine code; of node 0 the method itself
   uint32_t parent;            // the node into which it was inlined
   uint32_t il;                // the IL offset of the call there, or CS_WIRE_IL_NO_MAPPING
 };
 struct cs_wire_inline_mapping {
-  uint32_t begin;     // offset from the method's start; up to that of the next mapping
+  uint32_t begin;     // offset from the method's start; ends where the next mapping begins
   uint32_t node, il;  // the IL offset in its method, or CS_WIRE_IL_*
 };
 #define CS_WIRE_BUILD_ID 20  // a longer one is truncated
@@ -205,18 +205,18 @@ struct cs_wire_image {
   uint8_t build_id[CS_WIRE_BUILD_ID];
 };
 #define CS_WIRE_IMAGE_RUNTIME 1u  // contains the runtime: libcoreclr.so, or a single-file program
-// What a managed module, as it is in memory, says of its PDB.
+// What a managed module, as loaded in memory, says about its PDB.
 #define CS_WIRE_PDB_ID 20
 struct cs_wire_module {
   uint32_t flags;  // CS_WIRE_MODULE_*
   uint8_t pdb_id[CS_WIRE_PDB_ID];
 };
-#define CS_WIRE_MODULE_READ 1u      // it could be read; if not, nothing is known of it
+#define CS_WIRE_MODULE_READ 1u      // it could be read; if not, nothing is known about it
 #define CS_WIRE_MODULE_HAS_ID 2u    // it names a portable PDB
 #define CS_WIRE_MODULE_EMBEDDED 4u  // which is embedded in it
 struct cs_wire_sample {
   uint64_t time_ns;  // since start_ns
-  uint64_t weight;   // what this sample stands for, in its mode's unit: see docs/wire-format.md
+  uint64_t weight;   // what the sample stands for, in its mode's unit: see docs/wire-format.md
   uint64_t stop_ip;
   uint32_t thread;   // cs_wire_thread.id
   uint32_t held_ns;  // how long the thread was in the handler; 0: walked while it slept
@@ -241,20 +241,20 @@ struct cs_wire_end {
 
 struct cs_wire_budget {
   uint64_t recorded_ns;                             // duration of the recording
-  uint64_t agent_ns, handlers_ns, command_ns;       // CPU time used in it, and by what
+  uint64_t agent_ns, handlers_ns, command_ns;       // CPU time used by each of them
   uint32_t budget_ppm, hz_least, hz_last, changes;  // changes of the rate
 };
 
 // The stops that gave larger signal stacks to threads that existed before an attach.
 struct cs_wire_stops {
-  uint64_t stopped_ns;    // total time, from the first thread that stood still
-  uint64_t threads;       // threads that were given one
-  uint64_t unsampled_ns;  // CPU time of threads that had none yet, which has no samples
+  uint64_t stopped_ns;    // total time, from the first thread that was stopped
+  uint64_t threads;       // threads that were given a larger one
+  uint64_t unsampled_ns;  // CPU time, without samples, of threads that did not have one yet
 };
 
-// Samples that were put off, so that no thread spends more than a tenth of its time on them.
+// Samples that were put off so that no thread spends more than a tenth of its time on samples.
 struct cs_wire_put_off {
-  uint64_t samples;     // not taken when they were due; the thread's next one has their weight
+  uint64_t samples;     // not taken when they were due; the thread's next one carries their weight
   uint64_t events;      // samples without a stack
   uint64_t longest_ns;  // CPU time of the longest sample that caused others to be put off,
   uint32_t thread;      // and the thread that took it
@@ -269,17 +269,17 @@ struct cs_wire_ticks {
                     // that have ended and were found before
 };
 
-// Zeros: not known.
+// A value of 0 is unknown.
 struct cs_wire_times {
-  // Mode wall: for how long the whole process did not run, because a signal, a debugger or a
-  // freezer had stopped it. There are no samples of that.
+  // Mode wall: for how long the whole process did not run because a signal, a debugger or a freezer
+  // had stopped it. There are no samples of that time.
   uint64_t halted_ns;
   uint64_t process_ns;  // CPU time of the process while it was recorded, without the agent's thread
   uint64_t waited_ns;   // for how long the agent's thread has waited for a processor,
-  uint64_t lasted_ns;   // of so much, from the recording's begin until this record
+  uint64_t lasted_ns;   // during this time, from the recording's start to this record
 };
 
-// The signals by which threads are asked for samples, as far as they were not sent or not taken.
+// Signals that ask threads for samples, but were not sent or not taken.
 struct cs_wire_lost_signals {
   uint64_t unsent;     // not sent, because of the limit of pending signals
   uint64_t silent_ns;  // total time for which `silent` threads had not taken theirs at the end
@@ -287,56 +287,56 @@ struct cs_wire_lost_signals {
 };
 
 // The looks at suspended operations, for mode async (session/looks.h). The string `why` says why
-// the last look that failed did, or is empty.
+// the last failed look failed, or is empty.
 struct cs_wire_looks {
-  uint64_t looks, failed;           // that count; that do not
-  uint64_t stopped_ns, longest_ns;  // the program stood still: in all looks, in one
-  uint64_t operations;              // that were seen, in all looks that count
+  uint64_t looks, failed;           // successful ones, failed ones
+  uint64_t stopped_ns, longest_ns;  // how long the program was stopped: in total, at most by a look
+  uint64_t operations;              // seen by all successful looks together
   uint64_t covered_ns;              // time that the looks stand for
-  uint32_t ended;                   // 1: it was given up before the recording's end
-  uint32_t unread;  // operations, in all looks that count, whose label could not be read
+  uint32_t ended;                   // 1: looking was given up before the recording's end
+  uint32_t unread;                  // `operations` whose label could not be read
 };
 
 // The reads of the thread pool's state (session/pool_looks.c).
 struct cs_wire_pool {
-  uint64_t reads, failed;   // that count; that do not
-  uint64_t workers_sum;     // of all reads that count
+  uint64_t reads, failed;   // successful ones, failed ones
+  uint64_t workers_sum;     // over all successful reads
   uint64_t most_queued;     // items in its queues
   uint64_t most_queued_ns;  // when: CLOCK_MONOTONIC; in a recording, since its start
   uint32_t least_workers, most_workers;
-  uint32_t starved, pad;  // reads at which it was starved, by the rule of docs/thread-pool.md
+  uint32_t starved, pad;  // reads that found it starved, by the rule of docs/thread-pool.md
 };
 
-// The HTTP status with which a request has ended. Its number is that of labels (base/label.h).
+// The HTTP status with which a request has ended. `request` is its number in labels (base/label.h).
 struct cs_wire_status {
   uint32_t request, status;
 };
 
 // The thread pool at a look that found it starved.
 struct cs_wire_starved {
-  uint64_t time_ns, queued;  // as most_queued_ns; items
+  uint64_t time_ns, queued;  // like most_queued_ns; items in its queues
   uint32_t workers, pad;
 };
 
-// Threads that were sent no signal, since its frame might not fit on their stacks.
+// Threads that were sent no signal, because the signal's frame might not fit on their stacks.
 struct cs_wire_small_stacks {
   uint32_t small;    // stacks below 64 KiB
   uint32_t unknown;  // native threads with stacks of unknown size
 };
 
-// The string `why` says why a better engine was not available, and what to permit for it; `unseen`
-// what this engine does not see. Sentences, or empty.
+// The strings are sentences, or empty: `why` says why a better engine was not available, and what
+// to permit for it, `unseen` what this engine does not see.
 struct cs_wire_engine {
   uint64_t cpu_ns;           // CPU time of threads while they were sampled; only before END
   uint32_t requested, used;  // enum cs_wire_engine_kind
-  uint32_t others;           // threads without this engine that another one has sampled
+  uint32_t others;           // threads that another engine has sampled instead
   uint32_t without;          // threads without any engine
 };
 
-// The number of events of a mode, some of which are samples.
+// The events of a mode, some of which have samples.
 struct cs_wire_events {
   uint32_t mode, pad;
-  uint64_t events, value, walked;  // value: their sum, in the mode's unit
+  uint64_t events, value, walked;  // value: the sum over all events, in the mode's unit
 };
 
 _Static_assert(CS_WIRE_MODES <= 16, "struct cs_wire_end has a place for every mode");

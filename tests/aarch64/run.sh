@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin|native|sync|ready|known|shadow BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
-#   build   compiles libclrsnap.so and the tests with Debian's cross compiler, in BUILD/aarch64
+# run.sh build|unit|machine|twin|native|sync|ready|known|shadow|stack BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
+#   build   compiles clrsnap and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
 #   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
 #   twin    runs the reference twin of the managed unwinder (twin.c) over every function of this machine's CoreLib, compiled
@@ -9,6 +9,7 @@
 #   native  runs the reference twin of the native rows (native_twin.c) over the native code of a real arm64 runtime
 #   sync, ready, known, shadow   run oracles of tests/oracle on that runtime, in an emulated machine: CoreCLR's own walks, in
 #           jitted and in ReadyToRun code, known scenes, and the shadow stack at random instants
+#   stack   clrsnap stack, perfmap and doctor there, on a program whose threads stand at known places (stack.sh)
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# labels.sh BUILD SOURCE MATERIAL WHAT: compares labels from Activities with a program that knows which one is current
+# labels.sh BUILD SOURCE MATERIAL WHAT [VERSION]: compares labels from Activities with a program that knows which one is current
 # where. WHAT is start: recorded from its start, in modes cpu, wall and exception; attach: recorded twice while it runs,
 # with an unrecorded time in between; switch: thousands of changes per second, awake and asleep; others: programs for
 # which the hook is useless, which must be unharmed by it; requests: routes and statuses of a service's requests, also
-# where an exception leaves them through asynchronous middleware.
+# where an exception leaves them through asynchronous middleware; members: every method of the hook can be compiled.
+# VERSION: on that older runtime.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap

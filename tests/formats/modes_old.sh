@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# modes_old.sh BUILD SOURCE MATERIAL VERSION: the modes that are recorded on an older runtime, compared with a program that
-# knows what it waits for and throws, and how often it collects (modes.py); what is not recorded there is refused, and the
-# program runs on. Skipped where NuGet cannot be reached.
+# modes_old.sh BUILD SOURCE MATERIAL VERSION: the modes on an older runtime, compared with a program that knows what it
+# allocates, waits for and throws, and how often it collects (modes.py). Skipped where NuGet cannot be reached.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 VERSION=$4
 . "$SOURCE/tests/live/lib.sh"
 on_older ModesOld "$VERSION"

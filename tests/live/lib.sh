@@ -101,7 +101,7 @@ stop() {
   kill -9 "$PID" 2> /dev/null
   wait $CHILD 2> /dev/null
 }
-# launch_app ARGS...: starts APP, and waits until it prints "ready": PID becomes its process,
+# launch_app ARGS...: starts APP, or the command `target` if there is one, and waits until it prints "ready": PID becomes its process,
 # LAUNCHER the job that ends with it, and WORK/said what it prints.
 launch_app() {
   : > "$WORK/said"  # what the last one has printed, else it may be read again

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The agent's thread: waits until the runtime can be walked, then drains the ring every 10 ms (in
-// mode wall at every tick, in modes of events alone every 50 ms) until the recording is over.
+// mode wall, at every tick; without perf events, while little arrives, every 50 ms) until the
+// recording is over.
 //
 // Invariant: it is the only thread that reads the ring and writes to the wire. It calls the CLR, so
-// the runtime may stop it for a collection, and it holds no lock meanwhile. All signals are blocked
-// on it. Signal-safe: no.
+// the runtime may stop it for a collection; it holds no lock then. All signals are blocked on it.
+// Signal-safe: no.
 #include "agent/loop.h"
 
 #include <sched.h>
@@ -43,25 +44,26 @@
 #define MS 1000000ull
 
 enum {
-  DRAIN_MS = 10,  // a ring of 4 MiB then suffices up to 400 MB/s
-  // In modes of events alone, while little arrives: each time takes a processor from a thread, for
-  // some 50 us.
+  DRAIN_MS = 10,  // a ring of 4 MiB then suffices for up to 400 MB/s
+  // While little arrives and no perf event can send a signal, since each drain takes a processor
+  // from a thread for some 50 us.
   CALM_DRAIN_MS = 50,
-  CALM_PART = 64,       // of the ring; what is less than this is little
+  CALM_PART = 64,       // 1 / the part of the ring below which little has arrived
   SLOW_DRAIN_MS = 100,  // if the budget has lowered the rate
   // Between two checks for:
   READY_MS = 2,      // whether the runtime can be walked
   NATIVE_MS = 200,   // native threads
   UNKNOWN_MS = 500,  // threads that mode wall leaves out
   IMAGES_MS = 2000,  // the process's mappings, about 1 ms each. A library that the loader reports,
-  OLD_IMAGES_MS = 10,  // or that a walk has met, is looked for after this: 2 % of a core at most
+  OLD_IMAGES_MS = 10,  // or whose code a walk has met, is looked for after this: 2 % of a core at
+                       // most
   NAMES_MS = 1000,
   CHECK_MS = 100,    // whether the runtime's layout still holds
   COMMAND_MS = 200,  // whether the command is still there
   LOOK_S = 1,        // how long cs_loop_is_abandoned waits for such a check
   NAP_MS = 10,
-  // A look at all threads costs some 1.5 us for each that sleeps. After one that takes long there
-  // is a rest of so many times its duration: with thousands of threads mode wall takes a fifth of a
+  // A look at all threads costs some 1.5 us for each that sleeps. After a long look, there is a
+  // rest of this many times its duration: with thousands of threads, mode wall takes a fifth of a
   // processor, and other looks a fiftieth.
   TICK_REST = 4,
   LOOK_REST = 50,
@@ -104,14 +106,14 @@ bool cs_loop_is_abandoned(void) {
   return cs_load_acquire(&stop) != 0 || !cs_agent_is_active();
 }
 
-// Returns whether it is time again, and moves the mark on.
+// Returns whether it is time again; if so, sets the next time.
 static bool is_due(uint64_t *next_ns, uint64_t now_ns, uint64_t every_ms) {
   if (now_ns < *next_ns) return false;
   *next_ns = now_ns + every_ms * MS;
   return true;
 }
 
-// A command that was killed leaves no word.
+// A command that was killed does not ask for an end.
 static bool is_stop_wanted(void) {
   static uint64_t next_ns;
   if (cs_load_acquire(&stop) != 0 || cs_producer_stop_wanted(&cs_agent.wire)) return true;
@@ -148,7 +150,7 @@ static bool announce_start(void) {
   return cs_producer_put(&cs_agent.wire, CS_WIRE_START, &start, sizeof start, strings, 1);
 }
 
-// A runtime that is about to end reports no events, and calls Shutdown a little later.
+// A runtime that is about to end does not report events, and calls Shutdown soon after.
 static bool begin_events(struct cs_error *err) {
   enum { TRIES = 500 };
   if (cs_events_start(err)) return true;
@@ -184,8 +186,9 @@ static bool begin_recording(struct cs_error *err) {
   return begun;
 }
 
-// Waits also for ProfilerAttachComplete, before which the runtime does not report all threads that
-// begin; it comes at once. Returns false if there is no recording; the command has the reason.
+// Waits also for ProfilerAttachComplete, which comes at once; before it, the runtime does not
+// report all threads that begin. Returns false if there is no recording; the command has been given
+// the reason.
 static bool wait_until_ready(void) {
   struct cs_error err;
   HRESULT hr;
@@ -217,7 +220,7 @@ static void drain(void) {
   cs_threads_free_dead();
 }
 
-// Puts off what has just been done, from a CPU time of `began` on.
+// Puts off the next time of what has just been done, by `times` the CPU time since `began`.
 static void rest(uint64_t *next_ns, uint64_t began, unsigned times) {
   uint64_t until = cs_clock_now_ns() + (cs_thread_cpu_ns() - began) * times;
   if (until > *next_ns) *next_ns = until;
@@ -250,9 +253,9 @@ static void check_names(uint64_t now) {
   rest(&next_ns, began, LOOK_REST);
 }
 
-// A library has been loaded whose stacks have no room for a signal.
+// Stops the engines if a library has been loaded whose stacks have no room for a signal.
 static void check_small_stacks(void) {
-  static uint64_t reported;  // in the recording that began then
+  static uint64_t reported;  // the beginning of the last recording in which that was reported
   (void)cs_signals_are_safe();
   if (cs_load_acquire(&cs_signal.small_stacks) == 0 || reported == cs_agent.start_ns) return;
   reported = cs_agent.start_ns;
@@ -273,22 +276,22 @@ static void maintain(uint64_t now) {
   check_names(now);
 }
 
-// Walks begin before any method has been jitted. The first ones that are may still show that the
-// layout is wrong; then nothing is walked any more.
+// Walks begin before any method has been jitted. The first jitted methods may still show that the
+// layout is wrong; then walks end.
 static bool is_trusted(uint64_t now, struct cs_error *err) {
   static uint64_t check_ns;
   return !is_due(&check_ns, now, CHECK_MS) ||
          cs_library_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
 }
 
-// A look takes a processor from the program while it lasts, so it is split: half of the threads,
-// and half a period later the others.
+// A look takes a processor from the program while it lasts, so a look at many threads is split:
+// half of them, and the others half a period later.
 static uint32_t parts_of(uint64_t period) {
   return period >= PARTS_MS * MS && cs_options.budget_ppm == 0 ? 2 : 1;
 }
 
-// The time between two rounds of the loop, after one that took `before` and has drained so many
-// bytes. In mode wall each is a tick.
+// Returns the time between two rounds of the loop; it was `before`, and the last round has drained
+// so many bytes. In mode wall, each round is a tick.
 static uint64_t step_of(bool wall, uint64_t before, uint64_t drained) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   bool slow = cs_options.budget_ppm != 0 && period > DRAIN_MS * MS;
@@ -316,7 +319,7 @@ static void wait_until(uint64_t until, uint32_t wake) {
   cs_halts_check(until);
 }
 
-// Returns when the alternate stacks are to be looked at again.
+// Returns when the alternate stacks are to be checked again.
 static uint64_t drain_and_maintain(void) {
   drain();
   uint64_t now = cs_clock_now_ns();
@@ -331,15 +334,15 @@ static uint64_t sooner(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-// Most looks of an engine come between two rounds, and bring nothing else with them. Returns false
-// if this side has ended it, for the reason in `err`.
+// Most looks of an engine come between two rounds, and do nothing else. Returns false if the agent
+// has ended the recording, for the reason in `err`.
 static bool record(struct cs_error *err) {
   bool wall = cs_wants(CS_WIRE_MODE_WALL);
   uint64_t step = step_of(wall, DRAIN_MS * MS / 2, 0), next = cs_clock_now_ns() + step;
   uint64_t round_ns = 0;  // when the next round is due, unless the thread is woken for one
   uint32_t woken = 0;
   while (!is_stop_wanted()) {
-    next += cs_halts_take_new();  // rounds that were due in a halt are not left out
+    next += cs_halts_take_new();  // rounds that were due in a halt do not count as left out
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
     uint64_t looks = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
     looks = sooner(looks, cs_holders_poll(cs_clock_now_ns()));
@@ -353,7 +356,7 @@ static bool record(struct cs_error *err) {
     step = step_of(wall, step, used);
     now = cs_clock_now_ns();
     if (!is_trusted(now, err)) return false;
-    // If late, ticks are left out, not made up for.
+    // Late ticks are left out, not made up for.
     if (now >= next && now - next > step) {
       ticks.left_out += (now - next) / step;
       next = now;
@@ -375,7 +378,8 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   cs_events_end_waits();
   cs_threads_stop();
   cs_engines_end();
-  // Where the process ends, the runtime has stopped events, and locks may be its own from now on.
+  // When the process is ending, the runtime has stopped events, and may never release its locks
+  // again.
   if (cs_load_acquire(&stop) != ENDING) cs_events_stop();
   if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
   cs_labels_end();

@@ -2,9 +2,9 @@
 // The profiler object, which the runtime calls. Callbacks pass events on to the library (snapshot)
 // and to the rooms below; what takes time is left to the agent's thread.
 //
-// Invariant: whatever goes wrong here, the program runs on. A refusal is a failed load and one
-// line, never an exception, a signal or an endless wait. Threads: the runtime's, several at a time.
-// Signal-safe: no.
+// Invariant: whatever goes wrong here, the program runs on. A refusal is a failed load and one line
+// of output, never an exception, a signal or an endless wait. Threads: the runtime's, several at a
+// time. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@
 
 static ICorProfilerCallback11Vtbl vtbl;
 
-// Without a recording: can the library serve this runtime? The answer is logged.
+// Without a recording: logs whether the library can serve this runtime.
 static HRESULT look_only(void) {
   static struct cs_layout layout;
   struct cs_error err = {""};

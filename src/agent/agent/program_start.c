@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The runtime loads System.Private.CoreLib first, and then, on the thread that is to run Main, the
-// program's own module; up to then nothing runs but the runtime. So the thread that has loaded the
-// second module waits in that callback, where it is in preemptive mode and holds no lock that the
-// agent's thread needs. The agent's thread is ready after some milliseconds, if it gets a
-// processor.
+// The runtime first loads System.Private.CoreLib, and then, on the thread that is to run Main, the
+// program's own module; until then, only the runtime runs. So the thread that has loaded the second
+// module waits in that callback, where it is in preemptive mode and holds no lock that the agent's
+// thread needs. The agent's thread is ready after some milliseconds, if it gets a processor.
 //
 // Invariant: the wait is bounded, since a program that starts late is better than one that hangs.
-// After that the program runs on, and the summary says how much of it is missing. Threads: as
-// stated in the header. Signal-safe: no.
+// After it, the program runs on, and the summary says how much of the program is missing. Threads:
+// as stated in the header. Signal-safe: no.
 #include "agent/program_start.h"
 
 #include <stdio.h>
@@ -20,8 +19,8 @@
 
 // Atomic.
 static uint32_t waits;    // 1: the program is to wait; a futex
-static uint32_t modules;  // how many have been loaded
-static uint64_t left_ns;  // CLOCK_MONOTONIC, when a thread's wait was over in vain; 0: none was
+static uint32_t modules;  // modules that have been loaded
+static uint64_t left_ns;  // CLOCK_MONOTONIC, when a thread's wait timed out; 0: none did
 
 void cs_program_start_prepare(bool wait) {
   modules = 0;

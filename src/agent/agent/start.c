@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A recording's beginning and end. Invariants: one recording at a time in a process; the thread
-// that has claimed the shared memory writes a last word into it, a refusal or CS_WIRE_END. Threads:
-// Initialize's, the one that ends the process, and the agent's, which ends itself. Signal-safe: no.
+// A recording's beginning and end. Invariants: a process has one recording at a time; the thread
+// that has claimed the shared memory writes a last record into it, a refusal or CS_WIRE_END.
+// Threads: Initialize's, the one that ends the process, and the agent's, which ends by itself.
+// Signal-safe: no.
 //
-// After a recording the profiler asks to be detached, so that its callbacks cost nothing any more
-// and its place among the runtime's 32 is free; the library itself stays mapped. The next recording
-// is a new attach, which finds it there.
+// After a recording, the profiler asks to be detached, so that its callbacks no longer cost
+// anything and its place among the runtime's 32 is free; the library stays mapped. The next
+// recording is a new attach, which finds it mapped.
 #include "agent/start.h"
 
 #include <dlfcn.h>
@@ -54,15 +55,15 @@ enum {
   STOP_TIMEOUT_S = 2,
   COMMAND_TIMEOUT_S = 5,  // the command checks every few milliseconds
   LEAVE_TIMEOUT_S = 3,
-  // When the runtime checks whether all callbacks have returned. It accepts no attach until then,
-  // and takes anything less for 300.
+  // After this, the runtime checks whether all callbacks have returned. It accepts no attach until
+  // then, and treats smaller values as 300.
   DETACH_MS = 300,
 };
 
 static const IUnknown *client;  // what the library was started with; NULL: it was not
 static uint32_t command_pid;    // of the command that records, in its own PID namespace
 static uint32_t exiting;        // atomic. 1: the process ends, and nothing is freed any more
-static bool walks_ended;        // no handler is left that could write to the ring
+static bool walks_ended;        // no handler can write to the ring any more
 
 // Waits until the state is `wanted`, or PASSIVE. Returns false if it is neither after so many
 // seconds.
@@ -76,8 +77,8 @@ static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
   }
 }
 
-// Frees what a recording uses, each thing after everything that refers to it. No callback uses any
-// of it: the state is OVER or has never been WAITING.
+// Frees what a recording uses, each part after everything that refers to it. No callback uses any
+// of it: the state is OVER, or never was WAITING.
 static void free_recording(void) {
   cs_labels_end();
   cs_threads_free_all();
@@ -94,7 +95,7 @@ static void free_recording(void) {
   cs_wall_free();
   cs_holders_free();
   cs_lock_types_free();
-  // Handlers that have not ended may still write there; better lose 4 MiB than the program.
+  // Handlers that have not ended may still write to it: a leak of 4 MiB is better than a crash.
   if (walks_ended) {
     cs_sample_ring_close(&cs_agent.ring);
     cs_events_free();
@@ -103,7 +104,7 @@ static void free_recording(void) {
   cs_producer_close(&cs_agent.wire);
 }
 
-// Nothing is printed in a program that a command attaches to: the command gets the reason through
+// In a program that a command attaches to, nothing is printed: the command gets the reason through
 // the shared memory or the runtime's reply.
 static bool attaching;
 
@@ -148,7 +149,7 @@ static bool is_elsewhere(void) {
          strtoull(ours, NULL, 10) != st.st_ino;
 }
 
-// By attach such processes can be recorded, because there it is the process that makes the memory.
+// Such processes can be recorded by attach, because then the process makes the memory.
 static void explain_reach(const char *path, struct cs_error *err) {
   if (access(path, F_OK) == 0) return;
   if (errno == EACCES)
@@ -177,7 +178,7 @@ static bool is_for_somebody_else(const char *path) {
   return true;
 }
 
-// Maps and claims the file. With --children there is soon another one, for the next process.
+// Maps and claims the file. With --children, there is soon another file, for the next process.
 enum open_result { OPEN_OURS, OPEN_TAKEN, OPEN_FAILED };
 static enum open_result find_wire(const char *path, struct cs_error *err) {
   enum { TRIES = 200, NAP_US = 5000 };
@@ -192,7 +193,7 @@ static enum open_result find_wire(const char *path, struct cs_error *err) {
   return OPEN_TAKEN;
 }
 
-// Makes the memory, and waits for the command to come for it.
+// Makes the memory, and waits for the command to open it.
 static enum open_result make_wire(const struct cs_agent_start_options *options,
                                   struct cs_error *err) {
   bool made = cs_producer_make(&cs_agent.wire, options->invitation, options->size, err);
@@ -284,8 +285,8 @@ static bool set_event_mask(struct cs_error *err) {
                       (unsigned)hr);
 }
 
-// No callback comes after the mask is empty, except those that are under way. The runtime deletes
-// `info` some time after it has been asked to detach, so that comes last.
+// Once the mask is empty, no callback comes, except those that are under way. The runtime deletes
+// `info` some time after it has been asked to detach, so that request comes last.
 static void leave(void) {
   ICorProfilerInfo15 *info = cs_agent.info;
   cs_library_deaths_are_reported(false);
@@ -307,7 +308,7 @@ static void *main_of_thread(void *unused) {
   cs_store_release(&cs_agent.tid, (uint32_t)gettid());
   walks_ended = cs_loop_run();
   cs_agent_set_state(CS_AGENT_OVER);
-  cs_unload_drained();  // callbacks that wait for it see that the recording is over
+  cs_unload_drained();  // wakes callbacks that wait, to find that the recording is over
   if (cs_load_acquire(&exiting) == 0) leave();
   return NULL;
 }
@@ -317,15 +318,15 @@ static bool start_thread(struct cs_error *err) {
   return failed == 0 || cs_error_set(err, "no thread for the recording: %s", strerror(failed));
 }
 
-// Another command may take over where the one that records was killed.
+// Another command may take over if the one that records was killed.
 static bool is_abandoned(void) {
   return cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE && cs_loop_is_abandoned();
 }
 
-// The runtime loads its compiler when it needs it first, which is after the program has begun. Its
-// code would be unknown then until the tables have been made, and a sample in it cut. So it is loaded
-// now, for good, as the runtime does it. A runtime with another compiler, or with that linked in,
-// has none beside it.
+// The runtime loads its compiler when it first needs it, after the program has begun. The
+// compiler's code would then be unknown until the tables have been made, and samples in it would be
+// cut. So it is loaded now, for good, in the same way as the runtime does. A runtime with another
+// compiler, or with a built-in one, has no libclrjit.so beside it.
 static void load_compiler(void) {
   struct cs_runtime runtime;
   char path[sizeof runtime.path + 16];
@@ -373,8 +374,8 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *opti
   return start_thread(&err) ? S_OK : refuse(err.text);
 }
 
-// The wait is bounded because it delays the end of the program, which a thread of ours that hangs
-// in the CLR must not prevent.
+// The wait is bounded, because a thread of ours that hangs in the CLR must not prevent the program
+// from ending.
 void cs_agent_stop(void) {
   cs_store_release(&exiting, 1u);
   if (!cs_agent_is_active()) return;
@@ -383,7 +384,7 @@ void cs_agent_stop(void) {
     cs_log("the recording's thread did not end within %d s", STOP_TIMEOUT_S);
 }
 
-// exit() without the runtime's own shutdown: samples are still written.
+// Samples are written even if exit() is called without the runtime's shutdown.
 __attribute__((destructor)) static void at_exit(void) {
   cs_agent_stop();
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// While the runtime is being suspended, it waits for threads in cooperative mode. A thread of our
-// own, the watching thread, finds these threads and asks them for samples. It calls nothing of the
-// CLR, so no suspension stops it. A look reads a word of each thread, and the CPU clock of each
+// While the runtime is being suspended, it waits for threads in cooperative mode. A thread of the
+// agent's own, the watching thread, finds these threads and asks them for samples. It never calls
+// the CLR, so no suspension stops it. A look reads a word of each thread, and the CPU clock of each
 // thread that holds up the suspension: a thread that has not run since the last look is not
 // scheduled, or is blocked by a page fault or a system call. It takes the signal, at the same
 // place, when it runs again.
 //
-// Costs: most ways to the safe point take less than PATIENCE_NS, and no thread is examined in
-// those. The watching thread sleeps until a suspension begins, which wakes it, and then polls until
-// there has been none for LINGER_NS, so that of many suspensions in a row only the first has to
-// wake it. In a long way the samples take at most one part in HELD_SHARE, apart from the first, so
-// they hardly make it longer.
+// Costs: most suspensions take less than PATIENCE_NS, and no thread is examined in those. The
+// watching thread sleeps until a suspension begins, which wakes it, and then polls until there has
+// been none for LINGER_NS, so that of many suspensions in a row only the first has to wake it. In a
+// long suspension, the samples take at most one part in HELD_SHARE, apart from the first one, so
+// they hardly prolong it.
 //
 // Threads: as stated at each part. Signal-safe: no.
 #include "agent/stragglers.h"
@@ -31,19 +31,19 @@
 #include "threads/sleeper.h"
 
 enum {
-  PATIENCE_NS = 300000,  // of a way, before the first look
+  PATIENCE_NS = 300000,  // of a suspension, before the first look
   POLL_NS = 1000000,     // between two polls
   LINGER_NS = 20000000,  // after the last suspension, before the thread sleeps until the next one
-  LEAST_NAP_NS = 50000,  // between two looks in a way to the safe point
+  LEAST_NAP_NS = 50000,  // between two looks in a suspension
   MOST_NAP_NS = 10000000,
-  NAP_PART = 32,     // that time is one part in so many of the way so far
-  HELD_SHARE = 100,  // one part in so many of the way is spent on samples
+  NAP_PART = 32,     // a nap is 1 / this of the suspension so far
+  HELD_SHARE = 100,  // 1 / this of the suspension is spent on samples
   MOST_ASKED = 4,    // threads in a look
 };
 
 static pthread_t thread;  // the agent's thread only
 // Atomic.
-static uint32_t watching;       // 1: there is a watching thread, and it is not to end
+static uint32_t watching;       // 1: there is a watching thread, which is to go on
 static uint32_t asleep;         // 1: it sleeps until it is woken; a futex
 static uint32_t suspended_for;  // COR_PRF_SUSPEND_REASON
 static uint64_t last_begun;     // when the last suspension began, of the time-stamp counter
@@ -72,7 +72,7 @@ static void name_reasons(struct look *look) {
   }
 }
 
-// Returns why a thread has not run; RUNS if that is not known.
+// Returns why a thread has not run, or RUNS if that is not known.
 static enum why why_not(struct cs_thread *entry) {
   static struct cs_sleeper spare;
   uint64_t sp, ip;
@@ -130,7 +130,7 @@ static void watch_suspension(uint64_t begun) {
   be_scheduled_as(SCHED_BATCH);
 }
 
-// A thread that changes what this one sleeps for does that first, and then reads `asleep`.
+// A thread that changes what this one waits for makes the change first, and then reads `asleep`.
 static void sleep_until_woken(void) {
   (void)cs_take_seq(&asleep, 1u);
   while (cs_load_acquire(&asleep) == 1 && cs_load_acquire(&watching) == 1 &&
@@ -189,7 +189,7 @@ void cs_stragglers_suspending(uint32_t reason) {
   wake();
 }
 
-// No thread is in cooperative mode any more, so no handler accounts for anything.
+// No thread is in cooperative mode any more, so no handler takes a straggler's sample.
 void cs_stragglers_suspended(void) {
   struct cs_suspension *s = &cs_signal.suspension;
   // Also if the recording has ended since the suspension began.
@@ -200,8 +200,7 @@ void cs_stragglers_suspended(void) {
 
 // ---- The agent's thread ----
 
-// What is left of a suspension that had not ended when the last recording did does not belong to
-// this one.
+// A suspension that had not ended when the last recording did does not belong to this one.
 static void forget_suspension(void) {
   cs_store_release(&cs_signal.suspension.begun, 0u);
   cs_store_release(&cs_signal.suspension.accounted, 0u);

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-// The agent's thread. Begin: the ring is there; does nothing without mode gc. End: no sample is
-// taken any more; waits for the watching thread.
+// Both are called by the agent's thread: the first when there is a ring (without mode gc it does
+// nothing), the second when no samples are taken any more; it waits for the watching thread.
 void cs_stragglers_begin(void);
 void cs_stragglers_end(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds calls in IL by name. Invariants: an offset is returned only if no other call of the method
-// matches; IL may come from any compiler, or from another profiler, so no operand is read before its
-// size has been checked. Threads: any that may call the CLR. Signal-safe: no.
+// matches; IL may come from any compiler, or from another profiler, so no operand is read before
+// its size has been checked. Threads: any that may call the CLR. Signal-safe: no.
 #include "clr_names/calls.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
   GENERIC_INSTANCE = 0x15,
 };
 
-// A method by name, the same in its own module's metadata and in another's.
+// A method by name, which is the same in its own module's metadata and in other modules'.
 struct method {
   WCHAR name[NAME_UNITS];
   struct cs_type_name type;
@@ -44,7 +44,7 @@ static bool open_metadata(ICorProfilerInfo15 *info, FunctionID function, struct 
 
 // ---- The method that is called ----
 
-// The open type of an instantiated one, List<> of List<int>: a TypeDef or TypeRef.
+// Returns the open type of an instantiated type (List<> of List<int>): a TypeDef or TypeRef; or 0.
 static mdToken open_type(IMetaDataImport2 *import, mdToken token) {
   static const mdToken tables[] = {0x02000000, 0x01000000, 0, 0};
   PCCOR_SIGNATURE sig = NULL;
@@ -54,7 +54,7 @@ static mdToken open_type(IMetaDataImport2 *import, mdToken token) {
       sig[0] != GENERIC_INSTANCE)
     return 0;
   uint32_t coded = sig[2];
-  if ((coded & 0x80) != 0) {  // two bytes, or four, which no type's number needs
+  if ((coded & 0x80) != 0) {  // two bytes; or four, which no type's number needs
     if ((coded & 0x40) != 0 || len < 4) return 0;
     coded = (coded & 0x3Fu) << 8 | sig[3];
   }
@@ -135,7 +135,7 @@ static uint32_t u32_at(const uint8_t *at) {
   return value;
 }
 
-// The length of the instruction; 0: it does not fit.
+// Returns the length of the instruction, or 0 if it does not fit.
 static size_t length_of(const uint8_t *code, size_t left) {
   size_t opcode = code[0] == PREFIX ? 2 : 1;
   if (left < opcode) return 0;
@@ -161,8 +161,8 @@ static bool find_code(const uint8_t *body, size_t size, const uint8_t **code, si
 struct search {
   const struct metadata *caller, *callee;
   struct method wanted;
-  unsigned exact, by_name;  // calls to that very method; virtual ones to one of that name
-  bool delegates;           // a delegate is called, which may be to a method of any name
+  unsigned exact, by_name;  // calls to that very method; virtual calls to another one of that name
+  bool delegates;           // a delegate is called, which may call a method of any name
   uint32_t exact_at, by_name_at;
 };
 

@@ -7,6 +7,6 @@
 
 #include "clrsnap/corprof.h"
 
-// *il: the IL offset of the only call in `caller` that can be to `callee`, which was inlined there.
-// Returns false if there is none, there are several, or the IL cannot be read.
+// Sets *il to the IL offset of the only call in `caller` that can be to `callee`, which was inlined
+// there. Returns false if there is no such call, or several, or if the IL cannot be read.
 bool cs_call_find(ICorProfilerInfo15 *info, FunctionID caller, FunctionID callee, uint32_t *il);

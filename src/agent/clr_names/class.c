@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads classes from the metadata and the CLR. Invariants: every loop over metadata is bounded; every
-// interface pointer that the CLR returns is released. Threads: any that may call the CLR.
+// Reads classes from the metadata and the CLR. Invariants: every loop over metadata is bounded;
+// every interface pointer that the CLR returns is released. Threads: any that may call the CLR.
 // Signal-safe: no.
 #include "clr_names/class.h"
 
@@ -18,7 +18,7 @@ static IMetaDataImport2 *import_of(ICorProfilerInfo15 *info, ModuleID module) {
   return hr == S_OK ? import : NULL;
 }
 
-// "Outer`1+Inner`1": innermost last.
+// Adds the name with its nesting: "Outer`1+Inner`1".
 static bool write_name(IMetaDataImport2 *import, mdTypeDef token, struct cs_text_out *out) {
   mdTypeDef chain[CS_TYPE_LEVELS];
   unsigned levels = 0;

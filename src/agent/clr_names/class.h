@@ -20,21 +20,22 @@ struct cs_class {
   char name[512];  // "System.Threading.Tasks.Task`1", "Outer`1+Inner"
 };
 
-// Returns false if it has no metadata (an array, for example), or the CLR returns none.
+// Reads a class. Returns false if it has no metadata (an array, for example), or the CLR returns
+// none.
 bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out);
 // The offset in an object of a field that the class itself declares. Returns false if it has no
 // field of that name.
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset);
-// The offset of its first field, from which the CLR counts the fields of a value type.
+// Finds the offset of its first field, from which the CLR counts the fields of a value type.
 bool cs_class_origin(ICorProfilerInfo15 *info, const struct cs_class *class, uint32_t *offset);
-// The class of that name in a module ("Outer`1", not nested), with these type arguments. It is
-// loaded if it was not.
+// Finds the class of that name in a module ("Outer`1", not nested), with these type arguments, and
+// loads it if it is not loaded.
 bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name, ClassID args[],
                     unsigned arg_count, struct cs_class *out);
-// The same of a class without type arguments in System.Private.CoreLib, while no module is
+// The same for a class without type arguments in System.Private.CoreLib, while no module is
 // unloaded.
 bool cs_class_of_core(ICorProfilerInfo15 *info, const WCHAR *name, struct cs_class *out);
-// A method that the class itself declares, and its function for exactly this class.
+// Finds a method that the class itself declares, and its function for exactly this class.
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                      mdMethodDef *token, FunctionID *function);

@@ -147,7 +147,7 @@ static bool name_by_metadata(struct context *c, FunctionID function, mdMethodDef
   return true;
 }
 
-// "IL_STUB_PInvoke" and the like are the runtime's; all others are emitted by the program.
+// "IL_STUB_PInvoke" and the like are the runtime's; the program emits all others.
 static bool name_dynamic(struct context *c, FunctionID function, struct cs_method_name *out) {
   static const char stub_prefix[] = "IL_STUB_";
   WCHAR wide[NAME_UNITS];
@@ -175,8 +175,8 @@ bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs
   memset(out, 0, sizeof *out);
   out->kind = CS_NAME_UNKNOWN;
   if (function == 0) return false;
-  // First, because for a dynamic method, too, the runtime returns some module's metadata, with a
-  // token that is not in it.
+  // Checked first, because the runtime returns some module's metadata for a dynamic method as well,
+  // with a token that is not in it.
   BOOL dynamic = 0;
   if (info->lpVtbl->IsFunctionDynamic(info, function, &dynamic) == S_OK && dynamic)
     return name_dynamic(&c, function, out);

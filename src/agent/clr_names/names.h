@@ -23,7 +23,7 @@ struct cs_method_name {
   char space[256];       // "System.Collections.Generic"
   char type[768];        // "Dictionary<TKey,TValue>.Enumerator"
   char method[512];      // "MoveNext", "Select<TSource,int>"
-  char signature[1024];  // "(int, string[])"; "" when it could not be read
+  char signature[1024];  // "(int, string[])"; "" if it could not be read
 };
 
 // Fills all of `out`. Returns false, with kind CS_NAME_UNKNOWN and empty texts, if there is no

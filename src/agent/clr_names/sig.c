@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Signature blobs as text. Invariants: `at` never passes `end`; recursion is at most MAX_NESTING deep;
-// a failure sets `bad` and ends the reading. Any thread. Signal-safe: no.
+// Signature blobs as text. Invariants: `at` never passes `end`; recursion is at most MAX_NESTING
+// deep; a failure sets `bad` and ends the reading. Any thread. Signal-safe: no.
 #include "clr_names/sig.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static uint8_t next_byte(struct reader *r) {
   return r->at < r->end ? *r->at++ : fail(r);
 }
 
-// Compressed unsigned integer: 1, 2 or 4 bytes, as its top bits say, big-endian.
+// Reads a compressed unsigned integer: 1, 2 or 4 bytes by its top bits, big-endian.
 static uint32_t next_uint(struct reader *r) {
   uint32_t first = next_byte(r);
   if ((first & 0x80) == 0) return first;
@@ -70,7 +70,7 @@ static uint32_t next_uint(struct reader *r) {
   return value;
 }
 
-// TypeDefOrRefOrSpecEncoded: the table in the two lowest bits.
+// Reads a TypeDefOrRefOrSpecEncoded: the table is in the two lowest bits.
 static mdToken next_token(struct reader *r) {
   static const mdToken tables[] = {0x02000000u, 0x01000000u, 0x1B000000u};
   uint32_t coded = next_uint(r);

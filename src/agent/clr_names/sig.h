@@ -14,16 +14,16 @@ struct cs_type_args {
 // Callbacks for the names of tokens, variables and handles. Each may be NULL, for "?".
 struct cs_sig_names {
   void *data;
-  // A TypeDef, TypeRef or TypeSpec token; `args` NULL: not instantiated here.
+  // A TypeDef, TypeRef or TypeSpec token. `args` NULL: it is not instantiated here.
   void (*type)(void *data, mdToken token, const struct cs_type_args *args, struct cs_text_out *out);
-  // The generic parameter of the type (T) or of the method.
+  // A generic parameter, of the method or of its type.
   void (*variable)(void *data, bool of_method, uint32_t index, struct cs_text_out *out);
   // ELEMENT_TYPE_INTERNAL: the runtime's own pointer to a type (signatures of dynamic methods).
   void (*handle)(void *data, uint64_t handle, struct cs_text_out *out);
 };
 
 // Adds a method's parameters: "(int, string[], ref List<T>)". Returns false if the blob is
-// malformed, and only the part before the fault has been added.
+// malformed; then only the part before the fault has been added.
 bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                    struct cs_text_out *out);
 // Adds one type, as in a TypeSpec: "Dictionary<string,int>".

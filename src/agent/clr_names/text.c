@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bounded text. Invariant: at[len] is NUL and len < cap; once something has been left out, nothing
-// is added any more, so that a cut text has no gap. Any thread. Signal-safe: no.
+// more is added, so that a cut text has no gap. Any thread. Signal-safe: no.
 #include "clr_names/text.h"
 
 #include <stdio.h>

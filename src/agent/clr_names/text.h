@@ -18,5 +18,5 @@ void cs_text_add(struct cs_text_out *out, const char *text);
 void cs_text_add_len(struct cs_text_out *out, const char *text, size_t len);
 void cs_text_add_char(struct cs_text_out *out, char c);
 void cs_text_add_uint(struct cs_text_out *out, uint32_t value);
-// UTF-16 as the metadata and profiling interfaces give it; `units` without the NUL.
+// Adds UTF-16, as the metadata and profiling interfaces return it; `units` without the NUL.
 void cs_text_add_utf16(struct cs_text_out *out, const WCHAR *text, size_t units);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Types as text. Invariants: every loop over metadata is bounded, because the module may be obfuscated
-// or broken; every interface pointer that the CLR returns is released. Threads: any that may call
-// the CLR. Signal-safe: no.
+// Types as text. Invariants: every loop over metadata is bounded, because the module may be
+// obfuscated or broken; every interface pointer that the CLR returns is released. Threads: any that
+// may call the CLR. Signal-safe: no.
 #include "clr_names/types.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static size_t units_of(ULONG with_nul, size_t cap) {
   return with_nul - 1 < cap - 1 ? with_nul - 1 : cap - 1;
 }
 
-// The name of one TypeDef or TypeRef as the metadata has it, and the type that it is nested in (0:
-// none).
+// Reads the name of one TypeDef or TypeRef as the metadata has it, and the type that it is nested
+// in (0: none).
 static bool read_level(IMetaDataImport2 *import, mdToken token, char *name, size_t cap,
                        mdToken *outer) {
   WCHAR wide[NAME_UNITS];
@@ -44,7 +44,7 @@ static bool read_level(IMetaDataImport2 *import, mdToken token, char *name, size
   return true;
 }
 
-// "List`1" is "List" with one parameter.
+// Cuts the suffix off and returns its number: "List`1" is "List" with one parameter.
 static unsigned split_arity(char *name) {
   char *mark = strrchr(name, '`');
   if (mark == NULL || mark[1] < '1' || mark[1] > '9') return 0;
@@ -55,7 +55,8 @@ static unsigned split_arity(char *name) {
   return (unsigned)arity;
 }
 
-// "System.Linq.Enumerable": a dot after a '<' is part of a name that a compiler made.
+// Moves the namespace of "System.Linq.Enumerable" to `space`. A dot after a '<' is part of a
+// compiler's own name.
 static void split_namespace(char *name, char *space, size_t cap) {
   size_t plain = strcspn(name, "<"), dot = 0;
   struct cs_text_out out = cs_text_begin(space, cap);
@@ -140,8 +141,8 @@ struct class {
   struct cs_type_args args;
 };
 
-// Reads a class that has metadata. `nesting` bounds how deep its type arguments are written; 0: they
-// keep the names of their parameters. Returns false if it has none.
+// Reads a class that has metadata. `nesting` bounds how deep its type arguments are written; 0:
+// they keep the names of their parameters. Returns false if the class has no metadata.
 static bool read_class(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
                        struct class *out) {
   ModuleID module = 0;

@@ -7,11 +7,11 @@
 #include "clrsnap/cormeta.h"
 #include "clrsnap/corprof.h"
 
-enum { CS_TYPE_LEVELS = 8 };  // Outer.Middle.Inner; what is nested deeper loses its outermost names
+enum { CS_TYPE_LEVELS = 8 };  // Outer.Middle.Inner; deeper types lose their outermost names
 
 // A type's name in the metadata, outermost type first, without suffixes like `2.
 struct cs_type_name {
-  char space[256];  // of the outermost
+  char space[256];  // of the outermost type
   unsigned levels;
   struct {
     char name[256];
@@ -19,7 +19,7 @@ struct cs_type_name {
   } level[CS_TYPE_LEVELS];
 };
 
-// Of a TypeDef or TypeRef. Returns false if it cannot be read.
+// Reads the name of a TypeDef or TypeRef. Returns false if it cannot be read.
 bool cs_type_read(IMetaDataImport2 *import, mdToken token, struct cs_type_name *out);
 // Adds "Dictionary<TKey,TValue>.Enumerator", without the namespace. `args` NULL: without brackets.
 void cs_type_write(const struct cs_type_name *name, const struct cs_type_args *args,
@@ -33,10 +33,10 @@ void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args
 // Adds the name of a ClassID: "int", "List<string>[]". `nesting`: levels left before "...".
 void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
                     struct cs_text_out *out);
-// Adds the name as `clrsnap stack` has it: with the namespace, without keywords, and with the names
-// of its type parameters. Returns false if it has no metadata.
+// Adds the name as `clrsnap stack` shows it: with the namespace, without keywords, and with the
+// names of its type parameters. Returns false if the class has no metadata.
 bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_text_out *out);
-// Replaces each parameter's name by that of its type argument in `ids`. One that the runtime shares
-// between all reference types (System.__Canon), or does not know (0), keeps the parameter's name.
+// Replaces each parameter's name by that of its type argument in `ids`. An argument that stands for
+// all reference types (System.__Canon), or is not known (0), leaves the parameter's name.
 void cs_type_instantiate(ICorProfilerInfo15 *info, const ClassID ids[], unsigned count,
                          unsigned nesting, struct cs_type_args *args);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Asks by signal: SIGURG, or the library's own signal where the program uses SIGURG. Invariant: a
-// thread that has not taken its signal yet is sent no other one. So a thread that blocks signals,
-// or gets no processor, has a single one pending, whatever it is asked for meanwhile, in this
-// recording or the next. The agent's thread only. Signal-safe: no.
+// thread that has not taken its signal yet is sent no other. So a thread that blocks signals, or
+// gets no processor, has only one pending, whatever it is asked for meanwhile, in this recording or
+// the next. The agent's thread only. Signal-safe: no.
 #include "engines/ask.h"
 
 #include <errno.h>
@@ -23,13 +23,13 @@ enum {
   PATIENCE_NS = 1000000000,  // longer than a runnable thread waits for a processor
   CHECK_NS = 200000000,      // between two checks whether SIGURG is still ours
 };
-// A thread that sleeps with its signals blocked does not show its registers, and is sampled all the
-// same.
+// What counts as an unanswered signal: a thread that sleeps with its signals blocked does not
+// report its registers, but is sampled all the same.
 #define SAMPLES (~(uint32_t)CS_ASKED_REGS)
 
 static struct cs_wire_lost_signals lost_signals;
 static uint64_t check_ns;
-static bool reported;  // that there is no signal to ask with
+static bool reported;  // the command knows that there is no signal to ask with
 
 static bool send_signal(const struct cs_thread *entry, uint32_t tid, bool urg) {
   siginfo_t info;
@@ -82,8 +82,8 @@ bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_a
   return false;
 }
 
-// The agent's thread may give SIGURG back at the same time, and forgets what has been asked for
-// after that; where it has done so before the signal was sent, the signal is ignored.
+// The agent's thread may release SIGURG at the same time, and then clears what has been asked for;
+// if it does so before the signal is sent, the signal is ignored.
 void cs_ask_straggler(struct cs_agent_thread *t, uint32_t type) {
   struct cs_thread *entry = t->thread;
   struct cs_error why;
@@ -97,7 +97,7 @@ void cs_ask_straggler(struct cs_agent_thread *t, uint32_t type) {
     cs_store_release(&entry->asked, 0u);
 }
 
-// Threads will never take the signals that are pending once SIGURG is not ours any more.
+// Once SIGURG is no longer ours, threads never take the signals that are pending.
 static void forget_all(void) {
   for (uint32_t i = 0; i < cs_registry_count(); i++)
     cs_store_release(&cs_registry_at(i)->asked, 0u);

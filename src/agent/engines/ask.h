@@ -10,14 +10,14 @@
 // the same kind is still pending.
 bool cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);
-// Returns whether it may be asked for its registers (CS_ASKED_REGS), as far as signals are
-// concerned.
+// Returns whether the thread may be sent a signal that asks for its registers (CS_ASKED_REGS).
 bool cs_ask_may_report(const struct cs_thread *entry);
 // Asks a thread of the locked list, which holds up a suspension, for a sample. `type`: what the
 // sample is about. The watching thread of agent/stragglers.c only.
 void cs_ask_straggler(struct cs_agent_thread *thread, uint32_t type);
 void cs_asks_begin(void);
-void cs_asks_check(uint64_t now_ns);             // now and then: is SIGURG still ours?
+void cs_asks_check(uint64_t now_ns);             // now and then: checks whether SIGURG is still
+                                                 // ours
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten
 void cs_asks_end(void);                          // no thread is asked any more
 bool cs_asks_report(void);  // CS_WIRE_LOST_SIGNALS, if any failed; false: no room

@@ -8,20 +8,21 @@
 
 struct cs_engine {
   enum cs_wire_engine_kind kind;
-  // What it does not see, as a sentence; NULL: it sees everything. Valid until the recording ends.
+  // Returns what the engine does not see, as a sentence, valid until the recording ends. NULL: it
+  // sees everything.
   const char *(*unseen)(void);
-  // Once a recording, before the first thread, by any thread, with the list's lock held or no other
-  // thread in the list. Returns false if the engine is not available in this process; *why says
-  // why, and what to allow. NULL: it always is.
+  // Called once per recording, before the first thread is started, on any thread, with the list's
+  // lock held or no other thread in the list. Returns false if the engine is not available in this
+  // process; *why says why, and what to allow. NULL: it always is.
   bool (*begin)(struct cs_error *why);
-  // After the last thread has been stopped; the agent's thread. NULL: nothing to do.
+  // Called when the last thread has been stopped, on the agent's thread. NULL: nothing to do.
   void (*end)(void);
-  // Starts one thread, with the list's lock held; no call into the CLR. Returns false if
-  // the engine is not available for this thread; *why says why, or is empty if the thread has
-  // ended.
+  // Starts the engine for one thread, with the list's lock held; no call into the CLR. Returns
+  // false if the engine is not available for this thread; *why says why, or is empty if the thread
+  // has ended.
   bool (*start)(struct cs_agent_thread *thread, struct cs_error *why);
   void (*stop)(struct cs_agent_thread *thread);
-  // cs_agent.period_ns has changed. NULL: no need to know.
+  // Called when cs_agent.period_ns has changed. NULL: nothing to do.
   void (*change)(struct cs_agent_thread *thread);
   // Called by the agent's thread at least every 100 ms. *next_ns: when (CLOCK_MONOTONIC) to call
   // it at the latest; UINT64_MAX, as set by the caller: whenever. Returns false if the engine is

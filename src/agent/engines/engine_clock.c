@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The engine "clock", for where the kernel's perf events are refused: the agent's thread wakes at
-// random moments, and asks those threads for a sample that were running at that moment. A thread
-// was running if its CPU clock advances between two readings (it runs on another processor), or if
-// it was preempted on this one by this very look. A thread that only waits for a processor, or has
-// gone to sleep, has used its time elsewhere than where it is now, and is left alone.
+// random moments, and asks the threads that were running at that moment for a sample. A thread was
+// running if its CPU clock advances between two readings (it runs on another processor), or if this
+// very look preempted it on this processor. A thread that only waits for a processor, or has gone
+// to sleep, used its time elsewhere than where it is now, and is left alone.
 //
-// What a sample stands for does not depend on its own moment, so that each moment of CPU time
-// counts the same however long its thread lives. It is the time between two looks, times a factor
-// by which the samples of all threads stand for the CPU time that these have used lately, whatever
-// looks have missed. Small corrections, for all threads and for each, make the sums follow the
+// What a sample stands for does not depend on its own moment, so each moment of CPU time counts the
+// same, however long its thread lives. It is the time between two looks, times a factor that makes
+// the samples of all threads stand for the CPU time that the threads have used lately, including
+// what looks have missed. Small corrections, for all threads and for each, make the sums follow the
 // clocks.
 //
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
@@ -42,14 +42,15 @@ enum {
   REST = 59,          // looks take a sixtieth of a processor at most
   PART = 64,          // the part of a thread's difference that its next sample makes up for
   MEMORY = 32,        // looks in the average of `lateness`
-  COSTS = 64,         // looks in the average of `cost_ns`
-  FIRST = 16,         // with how many, as if they had been taken, averages begin
+  COSTS = 64,         // looks in the averages of `cost_ns` and `busy`
+  FIRST = 16,         // samples or looks with which averages are initialised, and below which they
+                      // say nothing
   LATELY = 256,       // samples that the factor remembers
   MOST_STOPPED = 64,
 };
 
-// Half a period to one and a half pass between two looks. So when a look finds a thread running,
-// the thread's samples so far stand for this much of a period less than it has used, on average.
+// Between two looks, half a period to one and a half pass. So when a look finds a thread running,
+// the thread's samples so far stand, on average, for this part of a period less than it has used.
 #define LEAD 0.46
 
 static struct {
@@ -103,7 +104,8 @@ static void hurry(void) {
 
 // ---- The thread that was preempted ----
 
-// When the thread last ran, by its processor's clock; 0: this kernel does not say.
+// Returns when the thread last ran, by its processor's clock, or 0 if this kernel does not report
+// it.
 static uint64_t last_ran(uint32_t id, uint32_t tid) {
   char text[512], *point;
   if (!cs_kept_read(id, tid, CS_KEPT_SCHED, text, sizeof text)) return 0;
@@ -115,9 +117,8 @@ static uint64_t last_ran(uint32_t id, uint32_t tid) {
   return *point == '.' ? ms * 1000000u + strtoull(point + 1, NULL, 10) : 0;
 }
 
-// Returns whether the thread sleeps in a system call. Most of those that have run since the last
-// look do, which is found at a fifth of the cost of its state, and that at a third of the cost of
-// when it last ran.
+// Returns whether the thread sleeps in a system call. Most threads that have run since the last
+// look do. This costs a fifth of waits_here, which costs a third of last_ran.
 static bool sleeps(struct cs_thread *thread) {
   struct cs_sleeper spare, *sleeper = cs_sleeper_open(thread, &spare);
   uint64_t sp, ip;
@@ -126,8 +127,8 @@ static bool sleeps(struct cs_thread *thread) {
   return yes;
 }
 
-// Returns whether it is runnable, and this is the last processor that it ran on. proc(5), "stat":
-// of the fields after the name the first is the state, the 37th the processor.
+// Returns whether the thread is runnable, and last ran on this processor. proc(5), "stat": of the
+// fields after the name the first is the state, the 37th the processor.
 static bool waits_here(const struct cs_agent_thread *t, int processor) {
   char text[512];
   if (!cs_kept_read(t->id, t->tid, CS_KEPT_STAT, text, sizeof text)) return false;
@@ -138,8 +139,9 @@ static bool waits_here(const struct cs_agent_thread *t, int processor) {
   return at != NULL && strtol(at, NULL, 10) == processor;
 }
 
-// Returns the thread that ran on our processor until we came: the last one that ran there, and, by
-// the same clock, just before us. Where the kernel does not say when threads ran, the only one.
+// Returns the thread that this one has preempted: the last one that ran on this processor, and, by
+// the processor's clock, just before us. Where the kernel does not report when threads ran, it is
+// the only candidate, or NULL.
 static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   int processor = sched_getcpu();
   uint64_t since = 0, latest = 0;
@@ -149,7 +151,7 @@ static const struct cs_pinned *find_preempted(uint64_t began_ns) {
     const struct cs_pinned *p = &looks.stopped.at[i];
     if (sleeps(p->thread) || !waits_here(p->agent, processor)) continue;
     uint64_t own = asked ? 0 : last_ran(0, cs_load_relaxed(&cs_agent.tid));
-    // That is later than `began_ns` if a tick has come meanwhile.
+    // `own` is later than `began_ns` if a tick has come meanwhile.
     if (own != 0) since = own - SAME_NS - (cs_clock_now_ns() - began_ns);
     asked = true;
     uint64_t ran = since != 0 ? last_ran(p->agent->id, p->agent->tid) : 0;
@@ -163,7 +165,8 @@ static const struct cs_pinned *find_preempted(uint64_t began_ns) {
 
 // ---- A look ----
 
-// A sample's weight with a part of what is missing, or beyond it; between a half and twice of it.
+// Returns a weight corrected by a part of what is missing, or in excess (negative); between half
+// and twice the usual weight.
 static double corrected(double usual, double part) {
   return usual + (part < -usual / 2 ? -usual / 2 : part > usual ? usual : part);
 }
@@ -179,8 +182,8 @@ static uint64_t weight_of(const struct cs_agent_thread *t) {
   return (uint64_t)corrected(account.usual_ns, missing / PART);
 }
 
-// A thread that has not taken its last signal yet is not sent another. Its next sample stands for
-// this one, too.
+// A thread that has not taken its last signal yet is not sent another; then its next sample stands
+// for this one, too.
 static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
   uint64_t weight = weight_of(t);
   t->represented_ns += weight;
@@ -233,7 +236,7 @@ static void look_and_time(uint64_t now_ns) {
 
 // ---- The engine ----
 
-// What a sandbox may refuse. A signal of number 0 is checked, but not sent.
+// Checks what a sandbox may refuse. A signal of number 0 is checked, but not sent.
 static bool is_allowed(struct cs_error *why) {
   static const char in_profile[] = "in the container's seccomp profile";
   pid_t self = (pid_t)syscall(SYS_gettid);

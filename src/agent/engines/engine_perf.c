@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The engine "perf": for each thread an event of the kernel's, which sends it SIGURG when it
-// overflows (signal/perf.c): a task clock, on a high-resolution timer, or what is counted instead
-// (--event). With --kernel the kernel writes its call chain to a ring of the event's own, one page,
-// because several threads cannot share a ring (signal/kernel.c).
+// The engine "perf": each thread has a perf event, which sends it SIGURG when it overflows
+// (signal/perf.c): a task clock, on a high-resolution timer, or another counter (--event). With
+// --kernel, the kernel writes its call chain to the event's own ring of one page, because several
+// threads cannot share a ring (signal/kernel.c).
 //
 // Why SIGURG: see sigurg.h. Besides, a real-time signal that cannot be queued (RLIMIT_SIGPENDING)
 // becomes a plain SIGIO, which ends the program.
 //
 // Invariants: a descriptor is in its thread's entry and in the table only while it is open. It is
-// disabled before it is closed, because a forked child may hold it, too; and closed by its own
-// thread, or after the epoch. A descriptor that the program has closed, and that may name another
-// file by now, is left alone. Threads: with the list's lock held; `closing` and polls: the agent's.
+// disabled before it is closed, because a forked child may hold it, too, and is closed by its own
+// thread, or after the epoch. A descriptor that the program has closed is left alone, because it
+// may be another file's now. Threads: with the list's lock held; `closing` and polls: the agent's.
 // Signal-safe: no.
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ enum {
 
 struct event {
   int fd;
-  uint64_t id;  // the kernel's, of which there are never two
+  uint64_t id;  // the kernel's, which is unique
   uint8_t *ring;
 };
 
@@ -106,8 +106,8 @@ static bool is_event(int fd, uint64_t id) {
   return ioctl(fd, PERF_EVENT_IOC_ID, &now) == 0 && now == id;
 }
 
-// Moves an event to a high descriptor. Before it is made asynchronous, because signals carry the
-// descriptor with which that was done.
+// Moves an event to a high descriptor. Called before it is made asynchronous, because signals carry
+// the descriptor on which that was done.
 static int move_up(int fd) {
   unsigned first = perf.limit / 2 < FIRST_FD ? perf.limit / 2 : FIRST_FD;
   int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)first);
@@ -124,7 +124,7 @@ static int move_up(int fd) {
 
 // ---- Rings ----
 
-// Asks for what signal/kernel.c reads.
+// Requests what signal/kernel.c reads.
 static void want_chain(struct perf_event_attr *attr) {
   attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;
   attr->sample_regs_user = CS_PERF_SP_AND_IP;
@@ -132,7 +132,7 @@ static void want_chain(struct perf_event_attr *attr) {
   attr->sample_max_stack = perf.chain;
 }
 
-// Asks for what signal/handler_times.c reads.
+// Requests what signal/handler_times.c reads.
 static void want_time(struct perf_event_attr *attr) {
   attr->sample_type = PERF_SAMPLE_TIME;
   attr->use_clockid = 1;
@@ -172,7 +172,7 @@ static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
   return -1;
 }
 
-// If the program has closed the event, the descriptor may be its own by now.
+// If the program has closed the event, the descriptor may be one of the program's now.
 static void close_event(struct event event) {
   unmap_ring(event.ring);
   if (is_event(event.fd, event.id)) (void)close(event.fd);
@@ -186,12 +186,12 @@ static void close_later(struct event event) {
     if (larger != NULL) perf.closing = larger;
     if (larger != NULL) perf.closing_capacity = capacity;
   }
-  // Without memory it stays open, but disabled.
+  // If there is no memory, it stays open, but disabled.
   if (perf.closing_count < perf.closing_capacity) perf.closing[perf.closing_count++] = event;
   (void)pthread_mutex_unlock(&perf.lock);
 }
 
-// Waits for the handlers that may be using them. The agent's thread.
+// Closes them after waiting for the handlers that may be using them. The agent's thread.
 static void close_all(void) {
   (void)pthread_mutex_lock(&perf.lock);
   struct event *events = perf.closing;
@@ -247,12 +247,13 @@ static bool begin_with(bool kernel, struct cs_error *why) {
   return true;
 }
 
-// It may be refused or given up because of its cost only where the user has left the choice to us.
+// Returns whether the user has left the choice to us: only then may this engine be refused or given
+// up because of its cost.
 static bool is_choice(void) {
   return cs_options.engine == CS_WIRE_ENGINE_AUTO && cs_options.event == 0 && !cs_options.kernel;
 }
 
-// Measures the cost of a context switch only where events are available.
+// Measures the cost of a context switch, if events are available and it matters.
 static bool begin(struct cs_error *why) {
   return begin_with(true, why) && (!is_choice() || cs_perf_cost_begin(why));
 }
@@ -304,8 +305,8 @@ static void end(void) {
 
 // ---- A thread ----
 
-// Draws a wait like the handler's, as likely as it is long, and a moment in it: what a thread that
-// has been sampled for long would be in.
+// Draws a wait like the handler's, with a probability proportional to its length, and a random
+// moment in it: as if the thread had been sampled for a long time.
 static uint64_t first_wait(uint64_t *random, uint64_t between, uint64_t *whole) {
   *random = cs_hash_word(cs_tsc(), 64) | 1;
   for (int i = 0; i < 64; i++) {
@@ -319,8 +320,8 @@ static uint64_t first_wait(uint64_t *random, uint64_t between, uint64_t *whole) 
 }
 
 // The thread's first sample is due in `first_ns` of its CPU time, a random part of the wait
-// `whole_ns`, all of which that sample stands for. So threads that live for less than that are
-// given, on average, the time that they have used; and so are all others.
+// `whole_ns`, all of which that sample stands for. So the samples of threads, even of those that
+// live for less than that, stand, on average, for the time that the threads have used.
 static uint64_t clocked_from_now(struct cs_agent_thread *t, uint64_t first_ns, uint64_t whole_ns) {
   uint64_t now = cs_cpu_ns_of(t->tid);
   cs_store_relaxed(&t->thread->cpu_ns, now + first_ns - whole_ns);
@@ -395,9 +396,9 @@ static bool count_stands(struct cs_agent_thread *t, uint64_t now) {
   return stands;
 }
 
-// An event stands when its signal was lost, when its thread blocks the signal, or when the kernel
-// disarmed it just after its handler had armed it. It is armed once more, which does no harm if it
-// was armed; where the program has closed it, a new one is opened.
+// An event stops if its signal was lost, if its thread blocks the signal, or if the kernel disarms
+// it just after its handler has armed it. It is armed again, which does no harm if it was armed; if
+// the program has closed it, a new one is opened.
 static bool check(struct cs_agent_thread *t, void *data) {
   struct cs_error why = {""};
   uint64_t now = t->engine == data ? cs_cpu_ns_of(t->tid) : 0;

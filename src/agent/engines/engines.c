@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Chooses the engine. Invariants: a thread has at most one engine, and none once it is not sampled
-// any more; engines are tried in the order of their quality, each at most once in a recording, and
+// Chooses the engine. Invariants: a thread has at most one engine, and none once it is no longer
+// sampled; engines are tried in the order of their quality, each at most once in a recording, and
 // not again after it has failed; the reason is kept for the user. Threads: those that begin or end,
-// with the list's lock held, which `state` needs; the agent's. Signal-safe: no.
+// with the list's lock held, which guards `state`; and the agent's. Signal-safe: no.
 #include "engines/engines.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 
-// In the order of their quality. Without the kernel's time shares are wrong where threads make
-// system calls (by 54 points in tests/apps/Engine), so that engine is used only on request.
+// In the order of their quality. Without the kernel's time, shares are wrong where threads make
+// system calls (by 54 points in tests/apps/Engine), so cs_engine_perf_user is used only on request.
 static const struct cs_engine *const engines[] = {&cs_engine_perf, &cs_engine_clock,
                                                   &cs_engine_perf_user};
 
@@ -20,7 +20,7 @@ enum standing { UNTRIED, WORKS, REFUSED };
 static struct {
   enum standing standing[CS_COUNT(engines)];
   char why[600];     // all reasons for refusals
-  uint64_t cpu_ns;   // of threads that are not sampled any more
+  uint64_t cpu_ns;   // of threads that are no longer sampled
   uint32_t others;   // threads that have another engine than the best one
   uint32_t without;  // threads that have none
   bool changed;      // since it was last reported
@@ -28,7 +28,7 @@ static struct {
 
 // ---- The order ----
 
-// Only perf counts anything but time, and only in kernel mode does it see the kernel.
+// Only perf counts anything but time, and it sees the kernel only if it counts in kernel mode.
 static bool is_asked_for(const struct cs_engine *engine) {
   if (cs_options.event != 0 && engine->kind != CS_WIRE_ENGINE_PERF) return false;
   if (cs_options.kernel && engine != &cs_engine_perf) return false;
@@ -53,7 +53,7 @@ static bool is_available(size_t i) {
   return state.standing[i] == WORKS;
 }
 
-// The one that most threads are to have; NULL: none is left.
+// Returns the engine that most threads are to have, or NULL if none is left.
 static const struct cs_engine *best(void) {
   for (size_t i = 0; i < CS_COUNT(engines); i++)
     if (is_asked_for(engines[i]) && is_available(i)) return engines[i];
@@ -100,7 +100,7 @@ void cs_engine_start(struct cs_agent_thread *t) {
   state.without++;
 }
 
-// Of a thread that has ended, the time up to its last sample is known.
+// For a thread that has ended, only the time up to its last sample is known.
 void cs_engine_stop(struct cs_agent_thread *t) {
   if (t->engine == NULL) return;
   uint64_t now = cs_cpu_ns_of(t->tid);

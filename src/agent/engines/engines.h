@@ -6,8 +6,8 @@
 #include "engines/engine.h"
 
 // ---- A recording; the agent's thread ----
-bool cs_engines_begin(struct cs_error *err);  // false: the one asked for is not available
-// Returns when (CLOCK_MONOTONIC) to call it again at the latest.
+bool cs_engines_begin(struct cs_error *err);  // false: the requested one is not available
+// Polls the engines. Returns when (CLOCK_MONOTONIC) to call it again at the latest.
 uint64_t cs_engines_poll(uint64_t now_ns);
 void cs_engines_end(void);     // no thread is sampled any more
 bool cs_engines_report(void);  // CS_WIRE_ENGINE, in mode cpu; false: no room

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes a line for each note: "empty" or "full", "clock" or "asked", the ns from the event's
 // overflow to the handler's end ("-": not known), and those of the handler. The rate of the
-// time-stamp counter is that of the whole recording. The memory is not given back, because a
-// handler may still write. The agent's thread. Signal-safe: no.
+// time-stamp counter is measured over the whole recording. The memory is never freed, because a
+// handler may still write to it. The agent's thread. Signal-safe: no.
 #include "engines/handler_times.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct moment {
 };
 static struct moment began;
 
-// The closest of several readings of both clocks.
+// Returns the most precise of several readings of both clocks.
 static struct moment read_clocks(void) {
   enum { TRIES = 100 };
   struct moment best = {0, 0};
@@ -67,7 +67,7 @@ void cs_handler_times_end(void) {
     cs_log_important("%s: cannot be written", path != NULL ? path : "CLRSNAP_BENCH_HANDLER_TIMES");
   } else {
     double rate = (double)(ended.ns - began.ns) / (double)(ended.tsc - began.tsc);
-    // Without an end: the thread did not take its sample.
+    // A note without an end: the thread did not take its sample.
     for (uint32_t i = 0; i < notes->used && i < CS_HANDLER_TIMES; i++)
       if (notes->at[i].end != 0) write_note(out, &notes->at[i], rate);
     (void)fclose(out);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A place for each of the threads whose files stay open, found by the thread's id. Of two threads
-// with the same place it goes to the one whose files are read more often; those of the other are
+// A table of places for threads whose files stay open, by the thread's id. If two threads have the
+// same place, it goes to the one whose files are read more often; the other thread's files are
 // opened for each read.
 //
-// Invariants: an open file belongs to its thread, not to the tid: after the thread's end it cannot be
-// read, even if the tid is reused. A descriptor that the program has closed, and that may name
-// another file by now, is neither read nor closed. The agent's thread only. Signal-safe: no.
+// Invariant: an open file belongs to its thread, not to the tid: after the thread's end it cannot
+// be read, even if the tid is reused. The agent's thread only. Signal-safe: no.
 #include "engines/kept_files.h"
 
 #include <fcntl.h>
@@ -88,7 +87,7 @@ static void empty_place(struct place *place) {
   place->id = place->worth = 0;
 }
 
-// Returns the thread's place; NULL: it has none.
+// Returns the thread's place, or NULL if it has none.
 static struct place *place_of(uint32_t id) {
   if (count == 0) return NULL;
   if (id == 0) return &own;

@@ -7,10 +7,10 @@
 
 enum cs_kept { CS_KEPT_STAT, CS_KEPT_SCHED, CS_KEPT_KINDS };
 
-// Returns whether this process may read such files; else errno says why not. Any thread.
+// Returns whether this process may read such files. If not, errno says why. Any thread.
 bool cs_kept_is_allowed(void);
-void cs_kept_begin(void);  // once a recording; looks how many descriptors there may be
+void cs_kept_begin(void);  // once per recording; reads RLIMIT_NOFILE
 void cs_kept_end(void);    // closes all files
-// Reads a file of a thread as a string. `id` is the thread's in the recording, or 0 for the agent's
-// own. Returns false if the thread has ended, or there is no such file.
+// Reads a file of a thread as a string. `id`: the thread's id in the recording, or 0 for the
+// agent's own thread. Returns false if the thread has ended, or there is no such file.
 bool cs_kept_read(uint32_t id, uint32_t tid, enum cs_kept kind, char *text, size_t cap);

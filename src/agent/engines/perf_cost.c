@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the engine perf costs a program besides its samples: the kernel starts and cancels the timer
 // of a thread's event each time the thread gets and loses a processor. That is half a microsecond
-// on some machines and several in a virtual one, and a server's threads switch ten thousands of
+// on some machines and several in a virtual one, and a server's threads switch tens of thousands of
 // times a second. Measured once on the calling thread, then multiplied by the program's own
 // switches. Threads: the agent's. Signal-safe: no.
 #include "engines/perf_cost.h"
@@ -25,7 +25,7 @@ enum {
   SOON_NS = 50000,   // earlier than nearly all other timers, and later than a pair takes
   MOST_PPM = 20000,  // of its CPU time that the program may lose
   ENOUGH_MS = 50,    // CPU time that says something about a program
-  PAST_MS = 1000,    // and about what it will do, since its start: that itself switches often
+  PAST_MS = 1000,    // the same since its start, whose many switches say nothing about later
 };
 
 static int by_length(const void *a, const void *b) {
@@ -38,8 +38,8 @@ static uint64_t median(uint64_t *values, size_t count) {
   return values[count / 2];
 }
 
-// How long it takes to enable and disable an event of the calling thread; 0: there is no such
-// event.
+// Returns how long it takes to enable and disable an event of the calling thread, or 0 if there is
+// no such event.
 static uint64_t pair_ns(uint32_t kind, uint64_t period) {
   struct perf_event_attr attr;
   uint64_t took[PAIRS];
@@ -56,10 +56,11 @@ static uint64_t pair_ns(uint32_t kind, uint64_t period) {
   return median(took, PAIRS);
 }
 
-// Where the kernel has programmed the processor's timer for something earlier, such as the tick, it
-// leaves it alone, so one moment says too little. A sample's period is about as long as the tick's,
-// so in the program that happens about every other time. What is subtracted, an event without a
-// timer, is taken from the fastest moment, because other programs can only make it longer.
+// If the processor's timer is already programmed for something earlier, such as the tick, the
+// kernel leaves it alone, so one moment says too little. A sample's period is about as long as the
+// tick's, so this happens about every other time in the program. The cost of an event without a
+// timer, which is subtracted, is that of the fastest moment, because other programs can only
+// increase it.
 uint64_t cs_perf_switch_ns(void) {
   const struct timespec nap = {0, 1000000};
   uint32_t without = cs_perf_kind_by_name("page-faults", strlen("page-faults"));

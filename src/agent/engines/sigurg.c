@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes and releases SIGURG. The agent's thread; it may be taken by any thread, once a recording.
+// Takes and releases SIGURG. The agent's thread; any thread may take it, once per recording.
 // Signal-safe: no.
 #include "engines/sigurg.h"
 
@@ -38,8 +38,8 @@ bool cs_sigurg_take(struct cs_error *why) {
   return true;
 }
 
-// A signal that is still on its way is ignored from then on, unless the program installs a handler
-// at this very moment.
+// A signal that is still on its way is then ignored, unless the program installs a handler at this
+// very moment.
 void cs_sigurg_release(void) {
   struct sigaction now;
   if (cs_sigurg_is_taken() && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))

@@ -27,7 +27,7 @@
 #include "state/throttle.h"
 #include "state/type_sums.h"
 
-// The provider's events, from its manifest (.NET 10).
+// The provider's events, from its manifests (.NET 9 and 10).
 enum {
   GC_START = 1,
   GC_RESTART_END = 3,
@@ -44,7 +44,7 @@ enum {
 
 enum { TRIGGER_BYTES = 256 << 10 };
 
-// The calling thread, if it is sampled. A thread of the runtime's own may be new to us.
+// Returns the calling thread, if it is sampled. A thread of the runtime's own may be new to us.
 static struct cs_thread *own_thread(void) {
   struct cs_thread *thread = cs_registry_self_cached();
   if (thread == NULL) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The event of a monitor comes in cooperative mode, and its LockID is the monitor's address, in memory
-// that is never freed. The event of a System.Threading.Lock comes from managed code through a QCall,
-// in preemptive mode: its LockID is a wait handle, so the owner is in the object alone, and the
-// object's address is good only until a collection moves it.
+// The event of a monitor comes in cooperative mode, and its LockID is the monitor's address, in
+// memory that is never freed. The event of a System.Threading.Lock comes from managed code through
+// a QCall, in preemptive mode: its LockID is a wait handle, so the owner is in the object alone,
+// and the object's address is good only until a collection moves it.
 //
-// Invariants: `stops` is odd while the runtime may move objects, and whatever the agent's thread reads
-// from an object counts only if `stops` was even and the same before and after; a System.Threading.Lock
-// counts only if the object is of that class. The class of a monitor's object is read where the wait
-// begins, so it is known during a collection, too. It is that of the monitor's object as long as the
-// thread waits, because what is waited for is alive, and until the runtime is suspended again, without
-// which no monitor goes over to another object and no class is unloaded. All reads are guarded. A thread writes its own `wait`. A monitor's
-// wait that Thread.Interrupt ends has no event, and lasts until the thread's next one. Signal-safe:
-// no.
+// Invariants: `stops` is odd while the runtime may move objects, and whatever the agent's thread
+// reads from an object counts only if `stops` was even and the same before and after; a
+// System.Threading.Lock counts only if the object is of that class. The class of a monitor's object
+// is read where the wait begins, so it is known during a collection, too. It is that of the
+// monitor's object as long as the thread waits, because what is waited for is alive, and until the
+// runtime is suspended again, without which no monitor goes over to another object and no class is
+// unloaded. All reads are guarded. A thread writes its own `wait`. A monitor's wait that
+// Thread.Interrupt ends has no event, and lasts until the thread's next one. Signal-safe: no.
 #include "events/lock_waits.h"
 
 #include "codemap/monitor.h"

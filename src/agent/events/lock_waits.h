@@ -9,7 +9,8 @@
 // `lock` and `object` are the event's LockID and AssociatedObjectID.
 void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t object);
 void cs_lock_wait_end(const struct cs_thread *thread);
-// The MethodTable of the object whose lock the thread waited for last; 0: unknown.
+// Returns the MethodTable of the object whose lock the thread waited for last, or 0 if that is
+// unknown.
 uint64_t cs_lock_wait_class(const struct cs_thread *thread);
 
 // ---- The runtime's callbacks, of one thread at a time ----

@@ -16,17 +16,17 @@
 #include "base/log.h"
 #include "base/own_thread.h"
 
-// The provider's keywords, from its manifest (.NET 10).
+// The provider's keywords, from its manifests (.NET 9 and 10).
 #define KEYWORD_GC 0x1ull
 #define KEYWORD_CONTENTION 0x4000ull
 #define KEYWORD_EXCEPTION 0x8000ull
 #define KEYWORD_WAIT_HANDLE 0x40000000000ull
 #define KEYWORD_ALLOCATION_SAMPLING 0x80000000000ull
 enum {
-  LEVEL_ERROR = 2,  // exceptions that are thrown; above it also each catch, filter and finally
-                    // clause on their way, at the same cost
+  LEVEL_ERROR = 2,  // exceptions that are thrown. (The profiling API's callbacks for exceptions
+                    // cost more, and may harm the program: docs/performance.md.)
   LEVEL_INFORMATIONAL = 4,
-  LEVEL_VERBOSE = 5,  // waits; other keywords have far too many events at this level
+  LEVEL_VERBOSE = 5,  // waits and ticks; other keywords have far too many events at this level
 };
 
 enum { START_S = 10, STOP_S = 2 };
@@ -41,7 +41,8 @@ static struct session {
   bool open;
 } sessions[3];
 
-// One session for each level.
+// One session for each level. An event comes once for each session that has it, so ticks, which
+// need the keyword of collections at another level, bring the events of mode gc as well.
 static void choose_keywords(void) {
   sessions[0] = (struct session){
       .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |

@@ -2,21 +2,21 @@
 // Runs inside the recorded program as a startup hook, and writes the current Activity of each thread
 // into a slot of libclrsnap.so, which is loaded there as a profiler.
 //
-// The current Activity is part of the thread's ExecutionContext, and changes in two ways: the program
-// starts or stops an Activity (Activity.CurrentChanged), or the thread switches to another context
-// (an await, the thread pool). An AsyncLocal of our own, set whenever the first happens, is part of
-// the same contexts, and its change notification covers both. So the contents of a thread's slot are
-// always a function of the thread's context and, for the endpoint, of the context's request: routing finds
-// it late (Endpoints.cs), in a context that the callers of async methods do not have. An Activity within the
-// request has the same endpoint.
+// The current Activity is part of the thread's ExecutionContext, and changes in two ways: the
+// program starts or stops an Activity (Activity.CurrentChanged), or the thread switches to another
+// context (an await, the thread pool). An AsyncLocal of our own, set whenever the first happens, is
+// part of the same contexts, and its change notification covers both. So the contents of a thread's
+// slot are always a function of the thread's context and, for the endpoint, of the context's
+// request: routing finds the endpoint late (Endpoints.cs), in a context that the callers of async
+// methods do not have. An Activity within the request has the same endpoint.
 //
-// Invariants: nothing in here throws into the program, listens to Activities (which would make
+// Invariants: nothing here throws into the program, listens to Activities (which would make
 // libraries create some that nothing else wants) or loads an assembly; unless a recording wants
 // labels, it does nothing. Each recording has an AsyncLocal of its own, because contexts may have
-// kept an old value of an earlier one, which missed the changes in between.
+// kept an old value of an earlier AsyncLocal, which missed the changes in between.
 //
-// Compiled against the runtime's own assemblies and System.Private.CoreLib (scripts/build-labels.sh),
-// which any version of .NET loads: a hook that fails to load would end the program.
+// Compiled against System.Private.CoreLib and an old version of DiagnosticSource (scripts/build-labels.sh), which any
+// version of .NET loads: a hook that fails to load would end the program.
 #nullable enable
 using System;
 using System.Diagnostics;
@@ -29,7 +29,7 @@ using System.Threading;
 
 internal static class StartupHook
 {
-    // At the program's start, and again for each recording that is attached later.
+    // Called at the program's start, and again for each recording that is attached later.
     public static void Initialize()
     {
         try
@@ -38,7 +38,7 @@ internal static class StartupHook
         }
         catch (Exception)
         {
-            // Samples have no labels then, and the recording says so.
+            // Samples then have no labels, and the recording says so.
         }
     }
 
@@ -77,14 +77,14 @@ namespace Clrsnap
 
         public Slot* NewSlot() => _slot();
 
-        // The number of an endpoint's name in that recording; 0: it cannot have one.
+        // Returns the number of an endpoint's name in that recording; 0: it cannot have one.
         public uint NumberOf(uint recording, string name)
         {
             fixed (byte* text = Bytes(name))
                 return _name(recording, text);
         }
 
-        // A request has ended with that HTTP status.
+        // Notes that a request has ended with that HTTP status.
         public void End(uint recording, uint request, uint status) => _status(recording, request, status);
 
         [DllImport("libdl.so.2", EntryPoint = "dlopen")]
@@ -93,7 +93,8 @@ namespace Clrsnap
         [DllImport("libdl.so.2", EntryPoint = "dlsym")]
         private static extern IntPtr DlSym(IntPtr library, byte[] name);
 
-        // Only if it is loaded: a child of a recorded program may have the hook and no agent.
+        // Finds the library only if it is loaded: a child of a recorded program may have the hook,
+        // but no agent.
         public static Agent? Find()
         {
             string own = typeof(Agent).Assembly.Location;
@@ -125,8 +126,8 @@ namespace Clrsnap
         [FieldOffset(24)] private ulong _span;
         [FieldOffset(32)] private ulong _endpoint;
 
-        // A signal handler may read the slot at any instruction of this method; an odd sequence tells
-        // it not to. The stores are in program order.
+        // A signal handler may read the slot at any instruction of this method; an odd sequence
+        // makes it ignore the slot. The stores are in program order.
         public void Write(Label label, uint recording)
         {
             uint sequence = _sequence;
@@ -149,7 +150,7 @@ namespace Clrsnap
         public readonly ulong Trace0, Trace1, Span;
         public readonly Request Request;
         private readonly Route? _route;
-        private readonly Mirror? _mirror; // says which recording it is of
+        private readonly Mirror? _mirror; // from which the recording is known
 
         private Label(ulong trace0, ulong trace1, ulong span, Route? route, Request request, Mirror? mirror)
         {
@@ -177,8 +178,8 @@ namespace Clrsnap
             Trace0 == MemoryMarshal.Read<ulong>(ids) && Trace1 == MemoryMarshal.Read<ulong>(ids.Slice(8));
     }
 
-    // A request by its Activity's span, and by a number of our own, which no other request ever gets. All labels
-    // of its contexts share it.
+    // A request, identified by its Activity's span, and by a number of our own, which no other
+    // request ever gets. All labels of its contexts share it.
     internal sealed class Request
     {
         public static readonly Request None = new Request(0, 0);
@@ -193,8 +194,8 @@ namespace Clrsnap
             Number = number;
         }
 
-        // The endpoint that routing has found first: a handler of errors may run the request once more, at an
-        // endpoint of its own. null: none yet.
+        // The endpoint that routing has found first: an error handler may run the request again, at
+        // an endpoint of its own. null: none yet.
         public Route? Route
         {
             get => Volatile.Read(ref _route);
@@ -205,9 +206,9 @@ namespace Clrsnap
             }
         }
 
-        // Returns the request in whose course the Activity has begun. A request that is nested in the
-        // context of another one differs from it by its span, and has no number if the context has
-        // forgotten it.
+        // Returns the request during which the Activity has begun. A request that is nested in the
+        // context of another one differs from it by its span, and has no number if the context no
+        // longer has it.
         public static Request Of(Activity activity, Label? around)
         {
             Activity? request = activity;
@@ -224,7 +225,7 @@ namespace Clrsnap
         }
     }
 
-    // Waits until the program itself has loaded the assembly that Activity is in.
+    // Waits until the program itself has loaded the assembly that contains Activity.
     internal static class Arrival
     {
         private const string Name = "System.Diagnostics.DiagnosticSource";
@@ -260,7 +261,7 @@ namespace Clrsnap
             if (recording == 0 || assembly.GetName().Name != Name ||
                 AssemblyLoadContext.GetLoadContext(assembly) != AssemblyLoadContext.Default)
                 return false;
-            // Both the loop in Await and the event may find it.
+            // Both the loop in Await and the event may find the assembly.
             if (Interlocked.Exchange(ref s_mirrored, recording) != recording)
                 Begin(agent, recording);
             return true;
@@ -352,7 +353,7 @@ namespace Clrsnap
             {
                 return null; // better no label than the previous Activity's
             }
-            // Within a request or a job, whatever is started has its endpoint.
+            // Whatever is started within a request or a job has its endpoint.
             Label? around = _current.Value;
             Route? route = around != null && around.IsOf(ids) ? around.Route : null;
             return Label.Of(ids, route ?? _endpoints.OfRoot(activity), Request.Of(activity, around), this);

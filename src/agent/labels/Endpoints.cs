@@ -17,8 +17,8 @@ using System.Threading;
 
 namespace Clrsnap
 {
-    // An endpoint's name, and its number in the recording; 0: it could not have one. Also read from outside
-    // (src/command/async/contexts.c).
+    // An endpoint's name, and its number in the recording; 0: there was no room for it. Also read
+    // from outside (src/command/async/contexts.c).
     internal sealed class Route
     {
         public readonly uint Number;
@@ -41,7 +41,7 @@ namespace Clrsnap
         private readonly uint _recording;
         private readonly Action<Route> _arrive;
         private readonly Action<uint> _leave;
-        private const int MostNames = 1000; // of Activities: a program may make new ones for as long as it runs
+        private const int MostNames = 1000; // of Activities: a program may invent names for as long as it runs
         private int _names;
         private readonly ConditionalWeakTable<object, Route> _routes = new ConditionalWeakTable<object, Route>();
         private Func<object, object?>? _endpointOf;
@@ -64,7 +64,8 @@ namespace Clrsnap
             _listener?.Dispose();
         }
 
-        // An Activity that begins a trace, or continues that of another process.
+        // Returns the endpoint of an Activity that begins a trace, or continues one of another
+        // process.
         public Route? OfRoot(Activity activity)
         {
             string name = activity.OperationName;
@@ -105,7 +106,7 @@ namespace Clrsnap
             }
             catch (Exception)
             {
-                _listener?.Dispose(); // it would fail again: requests have no endpoints then
+                _listener?.Dispose(); // it would fail again: requests then have no endpoints
             }
         }
 
@@ -166,7 +167,7 @@ namespace Clrsnap
             return Methods(endpoint) + (route.StartsWith('/') ? route : "/" + route);
         }
 
-        // "GET " or "GET|HEAD "; nothing where all methods lead there.
+        // "GET " or "GET|HEAD "; empty if all methods lead there.
         private static string Methods(object endpoint)
         {
             if (Property(endpoint, "Metadata") is IEnumerable<object> all)

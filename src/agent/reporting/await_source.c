@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Some async methods have their awaiter in no Task, but in a ManualResetValueTaskSourceCore. That of
-// an async iterator is in its state machine, an object of its own, where the compiler has put it;
-// the iterator's box is a Task that nothing awaits. A method with a pooled box has it in the box.
-// Invariants: every offset is looked up by the member's name; if one is not as expected, there is no
-// source. The agent's thread only, while the class is known to be alive. Signal-safe: no.
+// Some async methods have their awaiter not in a Task, but in a ManualResetValueTaskSourceCore. The
+// compiler puts that of an async iterator into the iterator's state machine, which is an object of
+// its own; the iterator's box is a Task that nothing awaits. That of a method with a pooled box is
+// in the box. Invariants: every offset is looked up by the member's name; if one is not as
+// expected, the box has no source. The agent's thread only, while the class is known to be alive.
+// Signal-safe: no.
 #include "reporting/await_source.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@
 
 enum { MOST_OFFSET = 0xFFF };
 
-// Where the source is, and its type of result.
+// Where the source is, and the type of its result.
 struct place {
   uint32_t holder, offset;
   ClassID result;
@@ -27,7 +28,7 @@ static bool is_core_class(ClassID id, const char *name, struct cs_class *out) {
          strcmp(out->name, name) == 0;
 }
 
-// The result of an iterator's source says whether there is a value.
+// The result of an iterator's source, a Boolean, is whether there is a value.
 static bool find_in_iterator(const struct cs_class *box, struct place *place) {
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class machine, other;

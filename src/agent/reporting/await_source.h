@@ -8,7 +8,7 @@
 
 bool cs_await_is_pooled_box(const struct cs_class *class);
 bool cs_await_is_resumer(const struct cs_class *class);  // CS_AWAIT_RESUMER
-// Where a box has its source, and where Delegate has its target, which is needed then. Returns
-// false if the box has no source.
+// Finds where a box has its source, and where a Delegate has its target, which a source needs.
+// Returns false if the box has no source.
 bool cs_await_find_source(const struct cs_class *box, struct cs_await_source *out,
                           uint32_t *target);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Learns from the profiling API what handlers need in order to find awaiting methods
-// (signal/awaits.h), where a sample shows that it is missing: which return addresses are in a box's
-// MoveNext, and what the classes are that its Task's continuation leads to. And turns such a chain
-// of classes into frames.
+// Learns from the profiling API what handlers need to find awaiting methods (signal/awaits.h) when
+// a sample shows that it is missing: which return addresses are in a box's MoveNext, and to which
+// classes its Task's continuation leads. Turns such chains of classes into frames.
 //
 // Invariants: a class is looked up only if no code has been unloaded since an object of it was
-// seen, and unloading waits for the end of that (cs_unload_begin_naming); when a module has been
-// unloaded, everything is learnt anew. A chain is believed only if its first box is one of the
+// read, and unloading waits until the look-up ends (cs_unload_begin_naming); when a module has been
+// unloaded, everything is learnt again. A chain is believed only if its first box belongs to the
 // method whose frame is above the box's frame. Threads: the agent's; cs_awaits_suspended and
 // _resuming, the one that has stopped the runtime; cs_awaits_forget, one that unloads. Signal-safe:
 // no.
@@ -66,7 +65,7 @@ bool cs_awaits_start(bool attached, struct cs_error *err) {
   type_count = site_count = 0;
   memset(states, 0, sizeof states);
   memset(&table, 0, sizeof table);  // so a handler takes no page fault either
-  // From a program's start on, every stop has a callback. After an attach one may be under way.
+  // From a program's start, every stop has a callback. At an attach, one may be under way.
   table.stops = attached ? 1 : 0;
   return true;
 }
@@ -124,13 +123,14 @@ static bool is_watched_box_name(const struct cs_class *class) {
   return class->core && strcmp(class->name, TASK_BOX "DebugFinalizableAsyncStateMachineBox`1") == 0;
 }
 
-// A Task of methods that the runtime suspends itself. They stand between it and its awaiter.
+// Returns whether the class is that of a Task of methods that the runtime suspends by itself
+// (runtime async). These methods are between the Task and its awaiter.
 static bool is_of_runtime_async(const struct cs_class *class) {
   static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers+";
   return class->core && cs_has_prefix(class->name, helpers);
 }
 
-// Returns whether it is a method of a box that needs `this` after the state machine's MoveNext has
+// Returns whether it is a box's method that needs `this` after the state machine's MoveNext has
 // returned.
 static bool may_run_box(const struct cs_method_name *name) {
   static const char *const in[] = {"MoveNext", "ExecuteFromThreadPool", "ExecuteDirectly"};
@@ -142,8 +142,8 @@ static bool may_run_box(const struct cs_method_name *name) {
   return false;
 }
 
-// The class for methods whose `this` is not a box but a running Task, and for their callers; 0: it
-// is neither.
+// Returns CS_AWAIT_TASK_RUNS for a method whose `this` is a running Task, not a box,
+// CS_AWAIT_DISPATCHES for a caller of such a method, and otherwise 0.
 static uint64_t runner_of(const struct cs_method_name *name) {
   static const struct {
     const char *space, *type, *method;
@@ -162,8 +162,8 @@ static uint64_t runner_of(const struct cs_method_name *name) {
   return 0;
 }
 
-// Returns whether it is other code than the runtime's own, which runs after a Task's delegate has
-// returned.
+// Returns whether it may be a Task's delegate or lead to it, and is not code of the runtime's own
+// that runs after the delegate has returned.
 static bool is_of_delegate(const struct cs_method_name *name) {
   if (strstr(name->module, "System.Private.CoreLib") == NULL) return name->module[0] != '\0';
   return strcmp(name->space, "System.Threading.Tasks") == 0 &&
@@ -216,8 +216,8 @@ static void add_site(uint64_t ip, uint64_t class) {
   site_count++;
 }
 
-// Returns whether frame i has called ExecutionContext.Run to run a state machine. Only a box's
-// MoveNext does that, so if it is none, one has been inlined there.
+// Returns whether frame `i` has called ExecutionContext.Run to run a state machine. Only a box's
+// MoveNext does that, so if the method is another one, a MoveNext has been inlined into it.
 static bool has_box_inlined(const uint64_t *wire, uint32_t i) {
   const struct method *own = method_of(wire[i]), *run = method_of(wire[i - 1]);
   if (i < 2 || own->identity == 0 || own->between || !run->runs_context) return false;
@@ -229,7 +229,7 @@ static void learn_sites(const struct cs_sample *s, const uint64_t *wire, uint32_
   for (uint32_t i = 1; i < count; i++) {
     uint64_t class = method_of(wire[i])->box_class;
     if (class == 0 && has_box_inlined(wire, i)) class = CS_AWAIT_ANY_BOX;
-    // `this` is live until the Task has finished, that is, while it runs its delegate.
+    // `this` is live until the Task has finished, and so while the Task runs its delegate.
     if (class == CS_AWAIT_TASK_RUNS && !method_of(wire[i - 1])->of_delegate) continue;
     if (class != 0 && (s->frames[i] & CS_FRAME_WORD_EXACT) == 0)
       add_site(CS_FRAME_WORD_IP(s->frames[i]), class);
@@ -265,7 +265,7 @@ static void note_task(ClassID class, uint32_t offset) {
   cs_store_release(&table.task, (uint64_t) class);
 }
 
-// CS_AWAIT_END: the class has no such member.
+// Returns CS_AWAIT_END if the class has no such member.
 static enum cs_await_kind find_member(const struct cs_class *class, uint32_t *offset) {
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class base = *class;
@@ -282,7 +282,7 @@ static enum cs_await_kind find_member(const struct cs_class *class, uint32_t *of
   return CS_AWAIT_END;
 }
 
-// A Task is recognised by its class, which declares the method that runs it.
+// A Task is recognised by the class that declares the method that runs it.
 static bool is_runner(const struct cs_class *class, uint64_t runner) {
   uint32_t offset;
   return class->core &&
@@ -328,7 +328,8 @@ static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   return true;
 }
 
-// The slot of a class in the handlers' table, which is 0 if the class is not there yet.
+// Returns the slot of a class in the handlers' table, which holds 0 if the class is not in the
+// table yet.
 static uint64_t *type_slot(uint64_t class) {
   uint32_t at = cs_await_slot(class, CS_AWAIT_TYPES);
   while (table.types[at] != 0 && CS_AWAIT_TYPE_CLASS(table.types[at]) != class)
@@ -336,7 +337,7 @@ static uint64_t *type_slot(uint64_t class) {
   return &table.types[at];
 }
 
-// Returns false where name_box does.
+// Returns false if name_box does.
 static bool learn_box(const struct cs_class *class, const uint64_t *slot,
                       enum cs_await_kind *kind) {
   union {
@@ -347,7 +348,7 @@ static bool learn_box(const struct cs_class *class, const uint64_t *slot,
   uint32_t target;
   if (!name_box(class, kind)) return false;
   if (is_watched_box_name(class) && !cs_class_read(cs_agent.info, class->parent, &box)) return true;
-  // A box that is no Task leads on through its source, or not at all.
+  // A box that is not a Task leads on through its source, or not at all.
   if (cs_await_is_pooled_box(class) && *kind != CS_AWAIT_BOX) *kind = CS_AWAIT_END;
   if (*kind != CS_AWAIT_BOX) return true;
   if (!cs_await_find_source(&box, &at.source, &target)) {
@@ -374,12 +375,13 @@ static void learn_list(const struct cs_class *class, const uint64_t *slot) {
   cs_store_release(&table.sources[slot - table.types], at.word);
 }
 
-// Learns what an object of the class is to a chain. A class without metadata (an array) ends it.
+// Learns what an object of the class means to a chain. A class without metadata (an array) ends the
+// chain.
 static void learn_class(uint64_t id) {
   struct cs_class class;
   enum cs_await_kind kind = CS_AWAIT_END;
   uint32_t offset = 0;
-  // Several samples in a row may have met it first.
+  // Several samples in a row may have reported the class.
   if (type_count >= CS_AWAIT_TYPES / 2 || *type_slot(id) != 0) return;
   if (cs_class_read(cs_agent.info, (ClassID)id, &class)) {
     kind = find_member(&class, &offset);
@@ -409,7 +411,7 @@ static void learn_classes(const struct cs_sample *s) {
   }
 }
 
-// The number of boxes; the last word may be a class that is not a box's.
+// Returns the number of boxes; the last word may be a class that is not a box's.
 static uint32_t chain_length(const struct cs_sample *s) {
   uint32_t count = s->await_count;
   if (s->await_state == CS_AWAITS_UNKNOWN && count > 0) count--;
@@ -423,7 +425,8 @@ static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t 
   return i != UINT32_MAX && method_of(wire[i])->identity == identity;
 }
 
-// NULL: not named. A Task that is not a box is passed over: its entry is empty.
+// Returns NULL if the class is not named. The entry of a Task that is not a box is empty: it is
+// passed over.
 static const struct box *box_of(uint64_t word) {
   static const struct box nobody;
   uint64_t class = CS_AWAIT_WORD_CLASS(word);

@@ -8,19 +8,19 @@
 #include "signal/sample.h"
 
 bool cs_awaits_start(bool attached, struct cs_error *err);
-void cs_awaits_publish(void);  // handlers use the tables from now on
-void cs_awaits_free(void);     // no handler uses them any more
+void cs_awaits_publish(void);  // from then on, handlers use the tables
+void cs_awaits_free(void);     // when no handler uses them any more
 
 // ---- The runtime's callbacks ----
 void cs_awaits_suspended(void);  // all threads are stopped: RuntimeSuspendFinished
-void cs_awaits_resuming(void);   // they are about to run on: RuntimeResumeStarted
+void cs_awaits_resuming(void);   // they are about to continue: RuntimeResumeStarted
 void cs_awaits_forget(void);     // a module has been unloaded: drops what was learnt of its classes
 
 // ---- The agent's thread ----
-// The class of the boxes that the method runs (struct cs_await_site.class); 0: it runs none. Asks
-// the CLR.
+// Returns the class of the boxes that the method runs (struct cs_await_site.class), or 0 if it runs
+// none. Asks the CLR.
 uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *name);
-// A method has been named under this id.
+// Notes that a method has been named under this id.
 void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint64_t box_class);
 // Learns from a sample what handlers do not know yet, and fills in the frames of the awaiting
 // methods, innermost first. Returns how many, CS_AWAITS_MOST at most. `wire`: the sample's own

@@ -28,12 +28,12 @@
 
 enum { REFRESH_NS = 50000000 };  // between two searches for new images because of unknown code
 
-// The frames of the sample that is being sent, from the second on. The first is for what an event
-// is about; before it there is room for the kernel's.
+// The frames of the sample that is being sent, from frames[1] on. frames[0] is for what an event is
+// about; before it, there is room for the kernel's frames.
 static uint64_t *buffer, *frames;
-static uint64_t lost[CS_SAMPLE_MODES];  // for want of room in the wire
+static uint64_t lost[CS_SAMPLE_MODES];  // because there was no room in the wire
 static uint64_t next_refresh_ns;
-static bool images_cached;      // find_images has those of the last sample; for one drain at most
+static bool images_cached;      // find_images has those of the last sample; within one drain only
 static uint32_t oldest_images;  // the number of the oldest table that a sample may still need
 
 bool cs_drain_init(struct cs_error *err) {
@@ -54,7 +54,7 @@ static enum cs_wire_mode mode_of(const struct cs_sample *s) {
   return wall ? CS_WIRE_MODE_WALL : CS_WIRE_MODE_CPU;
 }
 
-// Which images there were: the same for most samples of a drain.
+// Finds the images at the time of the walk: the same for most samples of a drain.
 static void find_images(const struct cs_sample *s, struct cs_frame_origin *origin) {
   static uint64_t loaded;
   static uint32_t sequence;
@@ -78,9 +78,9 @@ static bool translate(const struct cs_sample *s, uint32_t count) {
   return true;
 }
 
-// How many of an event's frames to leave out: the first are the runtime's own that report the event
-// (or hold the thread up) and, for an exception, dispatch it. All, if there is no managed code
-// after them.
+// Returns how many of an event's frames to leave out: first come the runtime's own, which report
+// the event (or have stopped the thread) and, for an exception, dispatch it. Returns `count` if no
+// managed code follows.
 static uint32_t prologue_of(uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint64_t frame = frames[1 + i];
@@ -90,7 +90,7 @@ static uint32_t prologue_of(uint32_t count) {
   return count;
 }
 
-// What is waited for, by the runtime's methods that lead to the wait, else by the event.
+// Returns what is waited for, by the runtime's methods that lead to the wait, or else by the event.
 static uint32_t waited_for(const uint64_t *first, uint32_t count, uint32_t by_event) {
   const char *name = NULL;
   for (uint32_t i = 0; i < count && CS_WIRE_FRAME_KIND(first[i]) == CS_WIRE_FRAME_MANAGED; i++)
@@ -99,7 +99,7 @@ static uint32_t waited_for(const uint64_t *first, uint32_t count, uint32_t by_ev
   return by_event != 0 || count == 0 ? by_event : cs_event_name_of(CS_WAIT_UNNAMED);
 }
 
-// The lock's object and its owner, by its id in the recording. 0: both are unknown.
+// Returns the event name of the lock's object and owner, or 0 if both are unknown.
 static uint32_t held_by(const struct cs_sample *s) {
   char name[128], text[CS_EVENT_NAME_BYTES];
   const char *type = cs_lock_type_name(s->lock, s->code_generation), *owner = name;
@@ -124,10 +124,11 @@ static uint32_t holds(const struct cs_sample *s) {
   return cs_event_name_of(text);
 }
 
-// With what the event is about as the leaf, if that has a name. Returns NULL if there is no room.
+// Returns the event's frames, with what the event is about as the leaf, if that has a name. Returns
+// NULL if there is no room.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
-  // Where a thread is that holds something up or a lock counts, also in the runtime's and native
-  // code.
+  // For a thread that holds up a suspension, or holds a lock, all frames count, the runtime's and
+  // native ones included.
   bool whole = s->cause == CS_CAUSE_STRAGGLER || s->mode == CS_WIRE_MODE_HOLDERS;
   uint32_t skip = whole ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
@@ -211,8 +212,8 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   return true;
 }
 
-// Sends what no sample stands for and has this name, as a sample of a thread that does not exist,
-// without a stack. Returns false if there is no room.
+// Sends a sample of a thread that does not exist, without a stack, for what has this name and no
+// sample stands for. Returns false if there is no room.
 static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weight) {
   static const char *const thread_name[] = {CS_WIRE_UNWALKED};
   struct cs_wire_thread thread = {UINT32_MAX, 0};
@@ -240,7 +241,8 @@ static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weigh
 }
 
 // Returns whether the sample may be sent again as long as its thread sleeps. Its stack and its
-// label stay, which only the thread itself changes; others may begin to await its methods.
+// label, which only the thread itself changes, stay the same; but other methods may begin to await
+// its methods.
 static bool is_repeatable(const struct cs_sample *s) {
   return s->cause == CS_CAUSE_NONE && s->await_state == CS_AWAITS_NONE &&
          s->stop != CS_STOP_UNKNOWN_CODE;  // that may soon be known
@@ -276,8 +278,8 @@ static void learn_from(const struct cs_sample *s) {
   images_cached = false;
 }
 
-// When all samples have been read, no table is needed that was older than the newest one before. A
-// sample that is being written keeps them, though not for ever.
+// When all samples have been read, no table older than the newest one before the drain is needed. A
+// sample that is being written keeps older ones, but not for ever.
 static void keep_images(uint32_t newest_before) {
   enum { MAX_TABLES = 64 };
   uint32_t newest = cs_library_images_sequence();
@@ -295,11 +297,11 @@ void cs_drain_losses(uint64_t by_mode[CS_SAMPLE_MODES]) {
     timed -= events;
   }
   by_mode[CS_WIRE_MODE_WALL] += cs_weight_lost_repeats();
-  // A timed sample without room in the ring has left no mode.
+  // The mode of a timed sample that found no room in the ring is not known.
   by_mode[cs_wants(CS_WIRE_MODE_CPU) ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL] += timed;
 }
 
-// At once, so that they have a time.
+// Called in each drain, so that they have a time.
 static void send_unwalked_holders(void) {
   for (int reason = 0; reason < CS_UNWALKED_REASONS; reason++) {
     uint32_t name;
@@ -325,7 +327,8 @@ void cs_drain_free(void) {
 void cs_drain(void) {
   const struct cs_sample *sample;
   uint32_t newest = cs_library_images_sequence();
-  // Not what is written meanwhile: threads that write faster than this reads would keep us here.
+  // What is written meanwhile is left: threads that write faster than this loop reads would keep it
+  // here.
   uint64_t upto = cs_load_acquire(&cs_agent.ring.head);
   images_cached = false;
   while (cs_load_relaxed(&cs_agent.ring.tail) < upto &&

@@ -7,6 +7,6 @@
 
 bool cs_drain_init(struct cs_error *err);
 void cs_drain(void);                                   // sends all samples that are in the ring
-void cs_drain_end(void);                               // after the last one
-void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples lost up to now, by mode
+void cs_drain_end(void);                               // when all samples have been sent
+void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples lost so far, by mode
 void cs_drain_free(void);

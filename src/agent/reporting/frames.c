@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Frames of samples. The walk has noted only what kind of code an ip is in; here there is time to
-// find the method, stub or image, once for each ip.
+// Frames of samples. The walk has noted only in what kind of code an ip is; the agent's thread has
+// time to find the method, stub or image, once for each ip.
 //
 // Invariants: the code map is read inside the epoch, since it may be freed; images are those of the
-// table that the sample was walked by, which is kept until then; the CLR is called outside of the
-// epoch. Collectible code is named only if none has been unloaded since the sample was taken. The
-// agent's thread only. Signal-safe: no.
+// table that the walk has used, which is kept until then; the CLR is called outside of the epoch.
+// Collectible code is named only if none has been unloaded since the sample was taken. The agent's
+// thread only. Signal-safe: no.
 #include "reporting/frames.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static struct cached *slot_of(uint64_t frame) {
   return &cache[cs_hash_word(frame, CACHE_BITS)];
 }
 
-// Within one generation a managed ip always means the same.
+// Within one generation, a managed ip always means the same.
 static void check_cache(uint32_t generation) {
   if (generation == cache_generation) return;
   memset(cache, 0, sizeof cache);
@@ -51,9 +51,9 @@ static bool unloaded_to_wire(uint64_t *out) {
   return true;
 }
 
-// Finds the code that the ip was in. True: it is native, and *out is set unless *full says that
-// there was no room; else *code is. Images are looked up in the table of the walk, because others
-// may have taken their place since.
+// Finds the code that the ip was in. Returns true if it is native: then *out is set, unless there
+// was no room for it, which sets *full. Otherwise sets *code. Images are looked up in the walk's
+// table, because other images may have taken their place since.
 static bool look_up(uint64_t frame, const struct cs_frame_origin *origin, struct cs_code *code,
                     uint64_t *out, bool *full) {
   uint64_t ip = CS_FRAME_WORD_IP(frame), at = (frame & CS_FRAME_WORD_EXACT) != 0 ? ip : ip - 1;
@@ -90,8 +90,8 @@ static bool translate(uint64_t frame, const struct cs_frame_origin *origin, uint
   struct cs_code code;
   bool full, walked_managed = walked == CS_CODE_JIT || walked == CS_CODE_R2R;
   if (look_up(frame, origin, &code, out, &full)) {
-    // The library may have been found since the walk; where that saw managed code, it was loaded
-    // since.
+    // The library may not have been known during the walk; if the walk found managed code there,
+    // the library was loaded since.
     return walked_managed ? unloaded_to_wire(out) : !full;
   }
   if (walked_managed)

@@ -6,9 +6,9 @@
 
 struct cs_frame_origin {  // of a sample's frames
   uint32_t code_generation;
-  const struct cs_images *images;  // the process's at that time, or NULL
-  bool all;  // the table is complete; else it is right only about frames that the walk found native
+  const struct cs_images *images;  // the process's images at that time, or NULL
+  bool all;  // the table is complete; else it holds only for frames that the walk found native
 };
-// Returns false if there is no room for a record that the frame needs.
+// Translates a frame. Returns false if there is no room for a record that the frame needs.
 bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out);
 void cs_frames_forget(void);  // the recording is over; the next one has ids of its own

@@ -20,8 +20,7 @@ static uint32_t last_id;
 // ---- Code that has been named ----
 
 struct entry {
-  // A method's start, or an inlined method's FunctionID, which is the address of something else. 0:
-  // free.
+  // A method's start, or an inlined method's FunctionID, which is another address. 0: free.
   uint64_t key;
   uint32_t id;
   uint32_t generation;
@@ -42,8 +41,8 @@ static bool is_of_use(const struct entry *e) {
   return e->key != 0 && !(e->collectible && cs_unload_is_forgotten(e->generation));
 }
 
-// A program may make collectible code for as long as it runs, so entries that are of no use are
-// dropped first; the table grows only if the rest needs more than half of what it may take.
+// A program may make collectible code for as long as it runs, so invalid entries are dropped first;
+// the table grows only if it would be more than a quarter full without them.
 bool cs_function_reserve(void) {
   if (used * 2 < table_size) return true;
   uint32_t old_size = table_size, size = old_size == 0 ? 1024 : old_size, kept = 0;

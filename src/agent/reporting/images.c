@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Native images: a record and an id for each (file, place) that a sample has met. Invariant: an id is
-// never given to two images, even if one is unloaded and another one takes its place. The agent's
-// thread only. Signal-safe: no.
+// Native images: a record and an id for each (file, place) in a sample. Invariant: an id is never
+// given to two images, even if one is unloaded and another one takes its place. The agent's thread
+// only. Signal-safe: no.
 #include "reporting/images.h"
 
 #include <stdlib.h>

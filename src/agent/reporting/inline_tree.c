@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The tree of what was inlined into a method, as the runtime packs it (docs/inlined.md). Invariant:
-// nothing of it is believed that does not fit: the tree's root must be this very method, every node
-// reachable from it once, mappings in order. Else there is no tree. The agent's thread only.
-// Signal-safe: no.
+// the tree is used only if all of it is consistent: its root is this very method, every node is
+// reachable from the root once, and mappings are in order. The agent's thread only. Signal-safe:
+// no.
 #include "reporting/inline_tree.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static uint32_t next_difference(struct reader *n, uint32_t from) {
 
 // ---- The tree ----
 
-// The IL offset of the call is there, too, but .NET 10 keeps whatever was in memory.
+// A node also has the IL offset of the call, but .NET 10 leaves it uninitialised.
 static void read_nodes(struct reader *n, struct cs_inline_tree *out) {
   uint32_t child = 0, sibling = 0;
   for (uint32_t i = 0; i < out->node_count && !n->failed; i++) {
@@ -50,8 +50,8 @@ static void read_nodes(struct reader *n, struct cs_inline_tree *out) {
   }
 }
 
-// Children are given their parents. Returns false if a node is nobody's, or two nodes', or comes
-// before its parent.
+// Sets each node's parent. Returns false if a node has no parent, or two, or comes before its
+// parent.
 static bool link_nodes(struct cs_inline_tree *out) {
   uint32_t reached = 1;
   if (out->nodes[0].sibling != 0) return false;
@@ -68,7 +68,7 @@ static bool link_nodes(struct cs_inline_tree *out) {
 
 // ---- The mappings ----
 
-// Of several for one instruction the last one is right: the others' code is empty.
+// Of several mappings for one instruction, the last one is right: the code of the others is empty.
 static bool read_mappings(struct reader *n, uint32_t count, struct cs_inline_tree *out) {
   struct cs_wire_inline_mapping m = {0, 0, CS_WIRE_IL_PROLOG};
   for (uint32_t i = 0; i < count && !n->failed; i++) {
@@ -77,7 +77,7 @@ static bool read_mappings(struct reader *n, uint32_t count, struct cs_inline_tre
     m.begin += step;
     m.node = next_difference(n, m.node);
     m.il = next_difference(n, m.il);
-    (void)next_number(n);  // whether it is a call, whether the IL's stack is empty
+    (void)next_number(n);  // flags: it is a call, the IL stack is empty
     if (m.node >= out->node_count) return false;
     bool same = out->mapping_count > 0 && out->mappings[out->mapping_count - 1].begin == m.begin;
     if (!same) out->mapping_count++;
@@ -86,8 +86,9 @@ static bool read_mappings(struct reader *n, uint32_t count, struct cs_inline_tre
   return !n->failed;
 }
 
-// Drops the nodes that no code has come from, nor from what was inlined into them: most are small
-// methods that the optimizer has made part of an expression, and to name them is what costs.
+// Drops nodes from which no code has come, neither directly nor through nodes that were inlined
+// into them: most are small methods that the optimizer has folded into an expression, and naming
+// them is expensive.
 static void prune(struct cs_inline_tree *tree) {
   static uint32_t moved[CS_INLINE_NODES];
   memset(moved, 0, tree->node_count * sizeof moved[0]);

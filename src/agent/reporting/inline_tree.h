@@ -20,7 +20,7 @@ struct cs_inline_tree {
   struct cs_wire_inline_mapping mappings[CS_INLINE_MAPPINGS];  // by rising offsets
 };
 
-// From the bytes that the runtime keeps. Nodes that no code has come from are left out. Returns
-// false if they are not a tree of that method's.
+// Reads the tree from the bytes that the runtime keeps, and leaves out nodes from which no code has
+// come. Returns false if the bytes are not a tree of that method.
 bool cs_inline_tree_read(const uint8_t *bytes, uint32_t size, uint64_t function_id,
                          struct cs_inline_tree *out);

@@ -41,7 +41,8 @@ static bool put_tree(const struct cs_method_at *method, uint32_t id,
   memcpy(record.rest + size, tree->mappings, mappings);
   size += mappings;
   record.head = (struct cs_wire_inlines){id, tree->node_count, tree->mapping_count, 0};
-  // A tree that would fill the wire's ring is left out: it must not keep its method's samples out.
+  // A tree that would fill the wire's ring is left out, since it would keep the method's samples
+  // out.
   if (size > cs_agent.wire.capacity / 4) {
     record.head.nodes = record.head.mappings = 0;
     size = 0;
@@ -56,7 +57,7 @@ bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id) {
   uint64_t at, function;
   uint8_t flags;
   uint32_t size;
-  // Code without a FunctionID is ReadyToRun code, which has no header and so no tree.
+  // Code without a FunctionID is ReadyToRun code, which has no header, and so no tree.
   if (method->function_id == 0 ||
       !cs_method_debug_info(&cs_library.world, method->start, &function, &at) ||
       function != method->function_id || !cs_mem_read_guarded(mem, at, &flags, 1) ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Invariant: the CLR is asked about a class only if no code has been unloaded since an object of the
-// class was seen, or if what the ring had of that has been read in time (reporting/unload.h). When a
-// module has been unloaded, all names are forgotten. The agent's thread, except for
-// cs_lock_types_forget. Signal-safe: no.
+// Invariant: the CLR is asked about a class only if no code has been unloaded since an object of
+// the class was read, or if all samples of that code in the ring were read in time
+// (reporting/unload.h). When a module has been unloaded, all names are forgotten. The agent's
+// thread, except for cs_lock_types_forget. Signal-safe: no.
 #include "reporting/lock_types.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct {
 } slots[SLOTS];
 static uint32_t forgets, seen_forgets;  // the first is atomic
 
-// The class is in use, so it has been loaded.
+// A lock of this class is in use, so the class has been loaded.
 void cs_lock_types_learn(void) {
   static bool failed;
   ICorProfilerInfo15 *info = cs_agent.info;

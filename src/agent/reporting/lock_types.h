@@ -5,9 +5,10 @@
 
 #include <stdint.h>
 
-// Finds System.Threading.Lock for events/lock_waits.h, if that is wanted.
+// Finds the layout of System.Threading.Lock for events/lock_waits.h, if that wants it.
 void cs_lock_types_learn(void);
-// The name of a class that was alive in that generation of code; NULL: unknown.
+// Returns the name of a class that was alive in that generation of code, or NULL if the name is
+// unknown.
 const char *cs_lock_type_name(uint64_t class, uint32_t generation);
-void cs_lock_types_forget(void);  // any thread: a module has been unloaded
+void cs_lock_types_forget(void);  // when a module has been unloaded. Any thread
 void cs_lock_types_free(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Methods on the stack, as the wire has them before their first sample. The CLR is asked once for
-// each. Invariant: what is asked about collectible code is asked between cs_unload_begin_naming and
-// _end_naming. The agent's thread only. Signal-safe: no.
+// Methods on the stack, which the wire must have before their first sample. The CLR is asked once
+// about each. Invariant: questions about collectible code are asked between cs_unload_begin_naming
+// and _end_naming. The agent's thread only. Signal-safe: no.
 #include "reporting/methods.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 static uint32_t dispatch_ids[16], dispatch_count;  // the runtime's exception dispatch
 
 // ReadyToRun code has no header that names its method. GetFunctionFromIP3 knows dynamic methods,
-// too; where it is not available, the oldest form does for ReadyToRun code.
+// too; where it is not available, GetFunctionFromIP is enough for ReadyToRun code.
 static FunctionID function_at(uint64_t start) {
   ICorProfilerInfo15 *info = cs_agent.info;
   FunctionID function = 0;
@@ -49,7 +49,8 @@ static bool put_il_map(uint32_t id, uint64_t start) {
   cs_il_map_read(cs_agent.info, start, &map);
   record.head = (struct cs_wire_il_map){id, map.count, map.result};
   size_t size = map.count * sizeof map.ranges[0];
-  // A map that would fill the wire's ring is left out: it must not keep its method's samples out.
+  // A map that would fill the wire's ring is left out, since it would keep the method's samples
+  // out.
   if (size > cs_agent.wire.capacity / 4) {
     record.head = (struct cs_wire_il_map){id, 0, CS_E_IL_MAP_TOO_LARGE};
     size = 0;
@@ -58,7 +59,7 @@ static bool put_il_map(uint32_t id, uint64_t start) {
   return cs_send(CS_WIRE_IL_MAP, &record, sizeof record.head + size);
 }
 
-// Sends all that there is to say of a method, before its samples.
+// Sends all records about a method, before its samples.
 static bool put_method(const struct cs_method_at *method, uint32_t id) {
   static struct cs_method_name name;
   FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);

@@ -5,9 +5,9 @@
 
 #include "reporting/functions.h"
 
-// The id under which the wire knows the method. Returns false if there is no room for a record.
+// Gets the id of the method on the wire. Returns false if there is no room for a record.
 bool cs_method_at_to_wire(const struct cs_method_at *method, uint32_t *id);
-// Returns whether it is part of the runtime's exception dispatch, whose frames are above those of
-// the thrower.
+// Returns whether the method is part of the runtime's exception dispatch, whose frames are above
+// those of the thrower.
 bool cs_method_is_dispatch(uint32_t id);
 void cs_methods_free(void);  // the recording is over

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What modules say of their PDBs, for the lookup of source lines. It is read from the image in
-// memory, because the file that it came from may have been replaced, or may not exist (single-file
-// programs). Invariant: the wire has a record of each (path, PDB) before the first method of it.
-// All reads are guarded. The agent's thread only, while the module is loaded. Signal-safe: no.
+// The PDBs of modules, for the look-up of source lines. They are read from the image in memory,
+// because its file may have been replaced, or may not exist (single-file programs). Invariant: the
+// record of each (path, PDB) is on the wire before the first method of the module. All reads are
+// guarded. The agent's thread only, while the module is loaded. Signal-safe: no.
 #include "reporting/modules.h"
 
 #include <stdlib.h>

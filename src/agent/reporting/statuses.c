@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A request's status is known at its end, which may come before its last sample is read, or long
-// after that. Invariant: a status is sent for its own request only. Of two requests that share a
+// A request's status is known when the request ends, which may be before its last sample is read,
+// or long after. Invariant: a status is sent for its own request only. Of two requests that share a
 // place in the table, the older one may lose its status. The agent's thread only. Signal-safe: no.
 #include "reporting/statuses.h"
 
@@ -12,7 +12,7 @@
 enum { PLACES = 8192 };
 
 static uint32_t pending[PLACES];  // requests that have samples and may not have ended; 0: none
-static uint32_t count;            // how many places are not 0: in most recordings none
+static uint32_t count;            // places that are not 0; in most recordings there are none
 
 void cs_statuses_init(void) {
   memset(pending, 0, sizeof pending);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Names for code that is in no map, or only in a range of stubs: the runtime makes it in memory of
-// its own and registers it nowhere (docs/code-without-unwind-data.md). Only its instructions tell
-// what it is. Invariant: a name is given only if the ip lies between the first byte of a shape and
-// its greatest length, on one page. The agent's thread only. Signal-safe: no.
+// Names for code that is in no map, or only in a range of stubs: the runtime generates it and
+// registers it nowhere (docs/code-without-unwind-data.md). Only its instructions show what it is.
+// Invariant: a name is given only if the ip lies between the first byte of a shape and the shape's
+// greatest length, on one page. The agent's thread only. Signal-safe: no.
 #include "reporting/stub_shapes.h"
 
 #include "life/library.h"

@@ -5,5 +5,5 @@
 
 #include <stdint.h>
 
-// The name of the stub that the ip is in. Static; NULL: of none that is known.
+// Returns the name of the stub that the ip is in, a constant, or NULL if it is in no known stub.
 const char *cs_stub_shape_name(uint64_t ip);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Code that is about to be unloaded. Its frames may still be in the ring without a name, and its
-// memory and its FunctionID are reused at once.
+// memory and its FunctionID may be reused at once.
 //
 // Order in the callback: (1) the agent's thread is woken to read the ring up to where it is now.
-// The callback waits for that, 20 ms at most, since that thread may itself be waiting for a
-// collection, and not while the runtime is being suspended and waits for the callback's thread. (2)
-// The library waits for walks to end and begins a new generation. (3) A call into the CLR about
-// collectible code that began before (2) is waited for, because its FunctionID is about to become a
-// dangling pointer; 1 s at most, in case the call needs a lock that our caller holds.
+// The callback waits for that, but for 20 ms at most, since the agent's thread may itself be
+// waiting for a collection; and not while the runtime is being suspended and waits for the
+// callback's thread. (2) The library waits for walks to end and begins a new generation. (3) A call
+// into the CLR about collectible code that began before (2) is waited for, because its FunctionID
+// is about to become a dangling pointer; 1 s at most, in case the call needs a lock that our caller
+// holds.
 //
-// Why a sample of an older generation may still be named when (1) was in time: code is unloaded
-// only when it is on no stack, so every sample with a frame of it was committed before the
-// callback, and has been read by then. What is still in the ring has no frame of it. When (1) was
-// not in time, frames in collectible code are "[unloaded code]" from then on. Threads: the
-// runtime's, several at a time, and the agent's. Signal-safe: no.
+// Why a sample of an older generation may still be named if (1) was in time: code is unloaded only
+// when it is on no stack, so every sample with a frame of it was committed before the callback, and
+// has been read. What is still in the ring has no frame of it. If (1) was not in time, frames in
+// collectible code are "[unloaded code]" from then on. Threads: the runtime's, several at a time,
+// and the agent's. Signal-safe: no.
 #include "reporting/unload.h"
 
 #include <pthread.h>
@@ -35,9 +36,9 @@ enum { KEPT = 1024 };  // generations that are remembered; no sample in the ring
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // between callbacks only
 // Atomic.
 static uint32_t drains;   // how often the agent's thread has read all of the ring; a futex
-static uint32_t waiters;  // callbacks that wait for it
+static uint32_t waiters;  // callbacks that wait for `drains`
 static uint32_t naming;   // 1: the agent's thread is in a call about collectible code; a futex
-// By the generation that ended: generation << 1 | 1 if the ring had been read in time.
+// By the generation that ended: generation << 1 | whether the ring was read in time.
 static uint64_t ended[KEPT];
 
 void cs_unload_drained(void) {
@@ -45,8 +46,8 @@ void cs_unload_drained(void) {
   if (__atomic_load_n(&waiters, __ATOMIC_SEQ_CST) != 0) cs_futex_wake(&drains);
 }
 
-// Returns whether everything has been read that was in the ring when its head was there. The head
-// goes back when a record turns out to be smaller than reserved, hence the second condition.
+// Returns whether everything up to this position of the ring's head has been read. The head moves
+// back when a record turns out to be smaller than reserved, hence the second condition.
 static bool is_read(uint64_t head) {
   return cs_load_acquire(&cs_agent.ring.tail) >= head || cs_sample_ring_used(&cs_agent.ring) == 0;
 }
@@ -114,8 +115,8 @@ bool cs_unload_is_alive(uint32_t generation) {
   return true;
 }
 
-// The flag is set before the generation is read, and a callback begins the generation before it
-// reads the flag, so one of the two sees the other.
+// The flag is set before the generation is read, and a callback begins the new generation before it
+// reads the flag, so at least one of the two sees the other.
 bool cs_unload_begin_naming(uint32_t generation) {
   __atomic_store_n(&naming, 1u, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&cs_library.world.code_generation, __ATOMIC_SEQ_CST) == generation)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What a thread waits for, by the methods of the runtime's libraries that lead to the wait: the
-// outermost of those that are next to each other at the leaf. `SemaphoreSlim.Wait` waits by
-// `Monitor.Wait`, and is what is shown. The name is the type's, because methods in between are
-// inlined now and then. A wait of the runtime's own idle threads has a name that says so.
-// Invariant: none is forgotten while the recording lasts. The agent's thread only. Signal-safe: no.
+// outermost in the run of such methods at the leaf. `SemaphoreSlim.Wait`, for example, waits by
+// `Monitor.Wait`, and is shown. The name is the type's, because methods in between are sometimes
+// inlined. A wait of the runtime's own idle threads has a name that says so. Invariant: no method
+// is forgotten while the recording lasts. The agent's thread only. Signal-safe: no.
 #include "reporting/wait_names.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static struct waiter {
 } * waiters;              // by id, ascending
 static size_t waiter_count, waiter_capacity;
 
-// The runtime's own threads, waiting for work.
+// The runtime's own threads that wait for work.
 static const struct {
   const char *type, *name;
 } idle[] = {
@@ -32,7 +32,7 @@ static const struct {
     {"TimerQueue", "[idle: timers]"},
 };
 
-// Types whose name alone does not say what is waited for.
+// Types whose name alone does not show what is waited for.
 static const struct {
   const char *type, *name;
 } others[] = {
@@ -40,9 +40,8 @@ static const struct {
     {"Thread", "Thread.Join"},
 };
 
-// Which of its methods waits says more than the type. On a WaitHandle, neither the stack nor the
-// event says whether it is an event, a mutex or a semaphore. The name counts for methods that begin
-// so.
+// Types of which the waiting method says more. For a WaitHandle, neither the stack nor the event
+// shows whether it is an event, a mutex or a semaphore. `method` is a prefix.
 static const struct {
   const char *space, *type, *method, *name;
 } by_method[] = {
@@ -60,7 +59,8 @@ static const struct {
     {"System.Diagnostics", "ProcessWaitState", "WaitForExit", "Process.WaitForExit"},
 };
 
-// Methods that call the program's code, and whose names are of no use.
+// Returns whether the method calls the program's code, so that its name says nothing about the
+// wait.
 static bool runs_code(const struct cs_method_name *name) {
   return cs_has_prefix(name->type, "ThreadPool") || strcmp(name->type, "ExecutionContext") == 0 ||
          cs_has_prefix(name->type, "Thread.") || strstr(name->method, "Execute") != NULL ||
@@ -102,8 +102,8 @@ static struct waiter *add(uint32_t id) {
   return &waiters[waiter_count++];
 }
 
-// Where Monitor.Wait, or another method that calls the runtime, was inlined, the stub that it calls
-// is the leaf.
+// Where Monitor.Wait, or another method that calls the runtime, was inlined, the leaf is the stub
+// that it calls.
 static bool note_stub(uint32_t id) {
   struct waiter *w = add(id);
   if (w != NULL) w->name[0] = '\0';

@@ -5,13 +5,14 @@
 
 #include "clr_names/names.h"
 
-// What is waited for where neither the stack nor the event says so.
+// What is waited for where neither the stack nor the event shows it.
 #define CS_WAIT_UNNAMED "[an unnamed wait]"
 
-// A method has been named under this id, which is higher than all before. Returns false if there is
-// no memory.
+// Notes that a method has been named under this id, which is higher than all before. Returns false
+// if there is no memory.
 bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name);
-// Does the method wait? *name, NULL for the leaf: for what; valid until the next note. The stub
-// that a wait calls the runtime by is part of the wait, but leaves *name as it is.
+// Returns whether the method is part of a wait. Sets *name, NULL for the leaf, to what is waited
+// for; valid until the next note. The stub through which a wait calls the runtime is part of the
+// wait, but leaves *name unchanged.
 bool cs_wait_name_of(uint32_t id, const char **name);
 void cs_wait_names_free(void);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The budget: how much of a processor recording may use. It includes the CPU clocks of the agent's
-// threads and of the command, and the time that handlers hold the program's threads; not what the
-// kernel itself spends on signals and on reading clocks.
+// The budget: how much of a processor a recording may use. It includes the CPU time of the agent's
+// threads and of the command, and the time for which handlers hold the program's threads, but not
+// what the kernel itself spends on signals and on reading clocks.
 //
-// Part of the cost does not depend on the rate, and the first use of a library costs once what
-// later ones do not. So cost and rate are both averaged over the last seconds, and the next rate is
-// the average rate times the allowed cost over the average one: that settles where the two are
-// equal, whatever the fixed part, and a single burst does not swing it. Where even the lowest rate
-// costs more than is allowed, the summary says so.
+// Part of the cost does not depend on the rate, and the first use of a library has a cost that
+// later ones do not have. So cost and rate are both averaged over the last seconds, and the next
+// rate is the average rate times the allowed cost divided by the average cost: that settles where
+// the two costs are equal, whatever the fixed part is, and a single burst does not make it swing.
+// Where even the lowest rate costs more than is allowed, the summary says so.
 //
-// Each mode has the same share, and what one does not need goes to the others. Timed samples are
-// one party, which includes all costs that belong to no sample; each mode of events is another, and
-// is given the part of a processor that its walks may take (throttle.h). The agent's thread only.
+// All modes have equal shares, and what one does not need goes to the others. Timed samples are one
+// party, which includes all costs that belong to no sample; each mode of events is another, whose
+// share is the part of a processor that its walks may take (throttle.h). The agent's thread only.
 // Signal-safe: no.
 #include "sampling/budget.h"
 
@@ -28,7 +28,7 @@ enum {
   LEAST_HZ = 1,
   FEW_HZ = 20,
   MOST_HELD_NS = 200000,  // the longest that a sample can take, with cold stack and caches
-  // Percentages, for each update: what past sums forget, how much of the budget to aim for, and the
+  // Percentages, per update: how much past sums fade, how much of the budget to aim for, and the
   // least change of the rate.
   FADE = 10,
   AIM = 90,
@@ -42,12 +42,12 @@ static struct {
   uint64_t agent_at, command_at, held_at, samples_at;
   uint64_t held_ns;                // in all handlers
   double cost, time, hz;           // faded sums: ns used, ns passed, hz * ns
-  double command, samples;         // and of the command's ns, and of samples
+  double command, samples;         // the same of the command's ns, and of samples
   double shares[CS_SAMPLE_MODES];  // parts of a processor, by mode; [0]: timed samples
   uint32_t hz_now, hz_least, changes;
 } budget;
 
-// Of both threads; the watching one begins later.
+// Returns the CPU time of both threads of the agent; the watching thread begins later.
 static uint64_t agent_cpu_ns(void) {
   uint32_t watcher = cs_load_acquire(&cs_agent.watcher_tid);
   return cs_thread_cpu_ns() + (watcher != 0 ? cs_cpu_ns_of(watcher) : cs_agent.watcher_ns);
@@ -73,7 +73,7 @@ void cs_budget_start(uint64_t now_ns) {
   publish_shares();
 }
 
-// A thread that was preempted meanwhile used no processor then.
+// Bounded, since a thread that was preempted meanwhile used no processor.
 void cs_budget_add_held(uint64_t ticks) {
   uint64_t ns = cs_clock_ticks_to_ns(ticks);
   budget.held_ns += ns < MOST_HELD_NS ? ns : MOST_HELD_NS;
@@ -100,7 +100,7 @@ static void add_up(uint64_t now_ns) {
   budget.samples_at = samples;
 }
 
-// The part of a processor that timed samples take, with the costs that belong to no sample.
+// Returns the part of a processor that timed samples take, with the costs that belong to no sample.
 static double used_in_time(void) {
   double used = budget.cost / budget.time;
   for (int mode = 1; mode < CS_SAMPLE_MODES; mode++)
@@ -108,7 +108,7 @@ static double used_in_time(void) {
   return used > 0 ? used : 0;
 }
 
-// The smallest demand first: what it leaves of its share is divided among the others.
+// The smallest demand comes first: what it leaves of its share is divided among the others.
 static void share_out(void) {
   double demand[CS_SAMPLE_MODES], left = cs_options.budget_ppm * (AIM / 100.0) / 1e6;
   bool given[CS_SAMPLE_MODES] = {false};
@@ -138,8 +138,8 @@ static uint32_t wanted_hz(void) {
   return hz < cs_options.hz ? (uint32_t)hz : cs_options.hz;
 }
 
-// Few samples a second at regular times would be in step with whatever the program does once a
-// second, and would all see the same part of it. So the period is longer by a tenth of the golden
+// A few samples a second at regular times would be in step with whatever the program does once a
+// second, and would all show the same part of it. So the period is longer by a tenth of the golden
 // ratio, which has no multiple near a whole number.
 static uint64_t period_of(uint32_t hz) {
   uint64_t even = SECOND / hz;

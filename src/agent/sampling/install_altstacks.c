@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Decides when threads that were there before an attach get their larger alternate stacks, and
-// counts the time that is not sampled until then. A thread that slept in foreign code when the
-// recording began is asked as soon as it is seen to run. Invariant, where that takes a stop of the
-// runtime: the runtime is stopped once when a recording begins, if any thread needs it; after that
-// only for a thread that is found running, each time after twice as long a pause, or as soon as the
-// time that was not sampled is WORTH times the duration of a stop. The agent's thread only.
-// Signal-safe: no.
+// Decides when threads that existed before an attach get their larger alternate stacks, and counts
+// the time that is not sampled until then. A thread that slept in foreign code when the recording
+// began is asked as soon as it runs. Invariant, where that takes a stop of the runtime: the runtime
+// is stopped once when a recording begins, if any thread needs it; after that, only for a thread
+// that is found running, after pauses that double each time, or as soon as the time that was not
+// sampled is WORTH times the duration of a stop. The agent's thread only. Signal-safe: no.
 #include "sampling/install_altstacks.h"
 
 #include "base/libc.h"
@@ -22,7 +21,8 @@ enum {
   SOON_MS = 2,    // the same while one of them runs
   REST = 50,      // a pause is at least this many times the duration of a look
   GIVE_UP = 3,    // refusals in a row
-  WORTH = 100,    // how many times the last stop's duration of unsampled CPU time is worth a stop
+  WORTH = 100,    // unsampled CPU time that is worth a stop: this many times the last stop's
+                  // duration
 };
 
 static struct {
@@ -30,11 +30,11 @@ static struct {
   uint64_t check_ns, next_stop_ns, gap_ns;
   uint64_t no_altstack_ns;  // CPU time of threads without the larger stack
   uint64_t since_stop_ns;   // the part of it since the last attempt to stop the runtime
-  uint64_t price_ns;        // how much of that makes for a stop at once
+  uint64_t price_ns;        // how much of that is worth an immediate stop
   uint32_t left;            // threads that lacked the stack at the last look
   uint32_t refused;
   uint32_t asleep;  // in foreign code, or code that cannot be walked, at the last stop
-  struct cs_pinned_list running;  // those of them that have run since the look before
+  struct cs_pinned_list running;  // those that have run since the look before
 } state;
 
 static void stop(uint64_t now) {
@@ -47,7 +47,7 @@ static void stop(uint64_t now) {
     state.stopped_ns += took;
     state.given += result.given;
     state.asleep = result.asleep;
-    // A stop that has helped no thread makes the next one dearer.
+    // A stop that has helped no thread raises the price of the next one.
     state.price_ns = result.given > 0 ? took * WORTH : (state.price_ns + took * WORTH) * 2;
     state.refused = 0;
     state.next_stop_ns = now + state.gap_ns;
@@ -73,7 +73,7 @@ void cs_altstacks_begin(void) {
         "musl has no unwind data, so it is not known for which code a thread waits in it: "
         "threads that began before the attach are sampled little or not at all; record "
         "the program from its start, or use clrsnap stack");
-  state.left = 1;  // one look at least, at the threads that sleep
+  state.left = 1;  // at least one look, at the threads that sleep
 }
 
 // Counts the time that the thread has run without being sampled, from the first look on.

@@ -10,5 +10,5 @@
 void cs_altstacks_begin(void);  // before the first signal
 // Asks threads that slept in foreign code and have run since. Returns when the next call is due.
 uint64_t cs_altstacks_check(uint64_t now_ns);
-uint64_t cs_altstacks_stops(void);  // how often the runtime was stopped for it in this recording
+uint64_t cs_altstacks_stops(void);  // how often the runtime was stopped for them in this recording
 bool cs_altstacks_report(void);     // CS_WIRE_STOPS, if it was; false: no room

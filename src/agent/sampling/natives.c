@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The threads that the runtime does not know, from look to look. Invariant: one that has ended counts
-// only if two looks have found it, and it has not become a managed one: a single look may find a
-// managed thread before the runtime has reported it, or after it has reported its end. `now` is the
-// agent's thread's; the rest is accessed with the list's lock held. Signal-safe: no.
+// The threads that the runtime does not know, from look to look. Invariant: a thread that has ended
+// counts only if two looks have found it and it has not become a managed one: a single look may
+// find a managed thread before the runtime has reported it, or after the runtime has reported its
+// end. `now` belongs to the agent's thread; the rest is accessed with the list's lock held.
+// Signal-safe: no.
 #include <stdlib.h>
 
 #include "sampling/thread_life.h"
 
 struct native {
   uint32_t tid;
-  bool again;  // a look before the last one had found it, too
+  bool again;  // a look before the last one found it, too
   bool managed;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Why registers may be used again after the thread has run: they are those of a call that slept at
-// the same ip and sp, and the walk reads return addresses from the stack as it is now. Only where
-// the size of a function's frame differs from call to call (alloca) do ip and sp not determine the
-// frame, and then a stale frame pointer leads elsewhere. So the registers are given up as soon as
-// the walk by them does not lead to the same frames as the first walk did.
+// Why registers may be used again after the thread has run: they belong to a call that slept at the
+// same ip and sp, and the walk reads return addresses from the current stack. Only where the size
+// of a function's frame differs from call to call (alloca), ip and sp do not determine the frame,
+// and then a stale frame pointer leads elsewhere. So the registers are given up as soon as a walk
+// by them finds other frames than the first one did.
 //
 // Invariant: a thread that keeps running is not asked more than once in the time between two
 // requests, which doubles with each one. The signal may end its call with EINTR: that is why the

@@ -10,11 +10,11 @@
 // Adds to the `regs` of a sleeping thread those that it has reported in the same place. Returns
 // false if there are none.
 bool cs_reported_regs_use(const struct cs_pinned *thread, struct cs_regs *regs);
-// Returns, after a walk by them, whether they are those of this stack. If not, they will not be
-// used again.
+// Returns, after a walk by them, whether they belong to this stack. If not, they are not used
+// again.
 bool cs_reported_regs_fit(const struct cs_pinned *thread, const struct cs_sample *sample);
-// Asks the thread to report them, after a walk that ended for the reason `stop`. Returns false if
-// that would not help, or if the thread cannot be asked, or has been asked too often or in vain.
+// Asks the thread to report its registers, after a walk that ended for the reason `stop`. Returns
+// false if that would not help, or if the thread cannot be asked, or was asked not long ago.
 bool cs_reported_regs_ask(const struct cs_pinned *thread, enum cs_stop stop);
 // Returns whether the thread may be asked now.
 bool cs_reported_regs_may_ask(const struct cs_pinned *thread);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // When a thread's sampling begins and ends. Invariants: a thread is in the list before it is marked
 // as sampled and before its engine starts, and is removed after both have ended. An entry whose OS
-// thread has ended is taken out before the tid can be taken for its next owner's. Signal-safe: no.
+// thread has ended is removed before its tid can be mistaken for that of its next owner.
+// Signal-safe: no.
 #include "sampling/thread_life.h"
 
 #include <dirent.h>
@@ -25,7 +26,7 @@ static bool delayed;  // atomic: an engine was not started because of new librar
 
 // ---- With the lock held ----
 
-// The struct of a registry entry; a new one if it has none.
+// Returns the struct of a registry entry, a new one if it has none.
 static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
   struct cs_agent_thread *t = entry->agent;
   return t != NULL || stopped ? t : cs_threads_add(entry);
@@ -36,7 +37,7 @@ static bool may_have_engine(const struct cs_agent_thread *t) {
          cs_thread_may_be_signalled(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH;
 }
 
-// Not while there are libraries that have not been examined: the thread may belong to one beside
+// Waits while there are libraries that have not been examined: the thread may belong to one beside
 // which no signal may be sent.
 static void start_engine(struct cs_agent_thread *t) {
   if (t->engine != NULL || !may_have_engine(t)) return;
@@ -61,8 +62,8 @@ static void end_sampling(struct cs_agent_thread *t) {
   cs_engine_stop(t);
 }
 
-// Counts a thread that ends, or that the recording ends before. Native ones are sampled in mode cpu
-// only.
+// Counts a thread that ends, or that outlives the recording, if its stack is too small, or of
+// unknown size. Native threads are sampled in mode cpu only.
 static void count_room(const struct cs_agent_thread *t) {
   uint32_t signalled =
       t->clr_thread == 0 ? CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) : CS_WIRE_TIMED_MODES;
@@ -71,9 +72,9 @@ static void count_room(const struct cs_agent_thread *t) {
   if (cs_thread_room(t->thread) == CS_ROOM_UNKNOWN && t->room_unknown) small_stacks.unknown++;
 }
 
-// What becomes of the registry's entry: a native thread's is given back; a managed thread's stays
-// until ThreadDestroyed, which for threads that the runtime has not made comes some time after
-// their end, and is told that its tid and thread pointer are another thread's from now on.
+// What becomes of the registry's entry: a native thread's is freed; a managed thread's is kept
+// until ThreadDestroyed, which comes some time after the end of a thread that the runtime has not
+// made, but loses its tid and thread pointer, which may be another thread's by then.
 enum ending { NATIVE_ENDED, MANAGED_ENDED, DESTROYED };
 
 static void remove_thread(struct cs_agent_thread **link, enum ending ending) {
@@ -98,7 +99,7 @@ static void remove_former(uint64_t clr_thread, uint32_t tid) {
 
 // ---- Callbacks ----
 
-// On the new thread, before the program can have named it.
+// Called on the new thread, before the program can have named it.
 void cs_threads_assigned(ThreadID id, uint32_t tid) {
   char given[sizeof((struct cs_agent_thread *)0)->given];
   if (!cs_agent_is_active() || tid == 0) return;
@@ -116,7 +117,7 @@ void cs_threads_assigned(ThreadID id, uint32_t tid) {
   cs_threads_unlock();
 }
 
-// May come before the thread is started, and so before the registry has it.
+// May be called before the thread is started, and so before the registry has it.
 void cs_threads_renamed(ThreadID id, const WCHAR *name, ULONG units) {
   char text[sizeof((struct cs_agent_thread *)0)->name];
   if (!cs_agent_is_active() || id == 0 || name == NULL) return;
@@ -146,14 +147,15 @@ void cs_threads_destroyed(ThreadID id) {
   cs_threads_unlock();
 }
 
-// ---- Threads that were there before us ----
+// ---- Threads that existed before the agent ----
 
 void cs_threads_adopt(void) {
   for (uint32_t i = 0; i < cs_registry_count(); i++) {
     struct cs_thread *entry = cs_registry_at(i);
     uint32_t tid = cs_load_acquire(&entry->tid);
     uint64_t clr_thread = entry->clr_thread;
-    // Pinned, so that its ThreadDestroyed waits until it is in the list, and then removes it.
+    // Pinned, so that its ThreadDestroyed waits until the thread is in the list, and then removes
+    // it.
     if (tid == 0 || clr_thread == 0 || !cs_thread_pin(entry, clr_thread)) continue;
     cs_threads_lock();
     struct cs_agent_thread *t = of_entry(entry);

@@ -14,32 +14,32 @@ void cs_threads_destroyed(ThreadID id);
 // Adds the registry's threads that are not in the list yet, after an attach.
 void cs_threads_adopt(void);
 void cs_threads_add_native(uint32_t tid);
-// Adds the process's threads that the runtime has no Thread for (its garbage collector's, those of
-// foreign libraries) and removes those that have ended. Mode cpu only.
+// Adds threads of the process for which the runtime has no Thread (its garbage collector's, those
+// of foreign libraries) and removes those that have ended. Mode cpu only.
 void cs_threads_scan_native(void);
 void cs_threads_sweep_native(void);  // removes native threads that the last scan has not found
-// Mode wall. Looks at all threads and returns how many are unknown to the runtime, without our own.
-// Those that earlier looks of this recording have found count even after they have ended.
+// Mode wall: returns how many threads, apart from our own, are unknown to the runtime. Those that
+// earlier calls in this recording have found count even after they have ended.
 uint32_t cs_threads_count_unknown(void);
-// Removes managed threads that the kernel does not have any more.
+// Removes managed threads that the kernel no longer has.
 void cs_threads_sweep_ended(void);
 // Starts the engine of all threads for which it could not be started before.
 void cs_threads_start_engines(void);
 // The same for threads that had to wait until new libraries had been examined; does nothing if
 // there are none.
 void cs_threads_start_delayed(void);
-void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
+void cs_threads_stop_engines(void);  // from then on, no thread may be sent a signal
 // Sends CS_WIRE_SMALL_STACKS if any stack was too small. Returns false if there is no room.
 bool cs_threads_report_small_stacks(void);
 
 // ---- natives.c: how many threads have never run managed code, those that have ended included ----
-// A look at all threads. The agent's thread.
+// Begins a look at all threads. The agent's thread.
 void cs_natives_begin(void);
 bool cs_natives_found(uint32_t tid);  // a thread that the runtime does not know; false: no memory
-// With the list's lock held: the look has found all.
+// With the list's lock held. Ends the look, which has found all threads.
 void cs_natives_end(void);
-uint32_t cs_natives_count(void);        // those that there are and were
-void cs_natives_managed(uint32_t tid);  // the runtime knows it by now
+uint32_t cs_natives_count(void);        // living and ended ones
+void cs_natives_managed(uint32_t tid);  // the runtime knows the thread now
 void cs_natives_reset(void);            // forgets all of them
 
 // ---- A recording ----

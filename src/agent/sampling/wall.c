@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Samples all managed threads. One that is blocked in the kernel is walked from here and not woken
-// (threads/asleep.h), so that foreign code sees no EINTR; and only once, as long as it does not
-// run. All others get a signal. Native threads are left out: they are mostly the runtime's, asleep.
+// Samples all managed threads. A thread that is blocked in the kernel is walked by the agent's
+// thread and not woken (threads/asleep.h), so that foreign code gets no EINTR; and only once, as
+// long as it does not run. All others are sent a signal. Native threads are left out: most are the
+// runtime's own, and asleep.
 //
-// A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart, all
-// such threads together: a signal could catch it on its way to sleep. A thread that has not taken
-// its last signal yet is left out; the weight of its next sample includes what it misses.
+// A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart,
+// together with all others like it: a signal could catch it on its way to sleep. A thread that has
+// not taken its last signal yet is left out; the weight of its next sample includes what it misses,
+// unless it blocks its signals (sampling/blocked.h): it is walked while it sleeps, and not asked.
 //
 // Invariant: the threads of a tick are pinned while they are worked on without the list's lock, so
 // none of them ends meanwhile. The agent's thread only. Signal-safe: no.
@@ -61,9 +63,9 @@ static void count_lost(uint32_t mode) {
   cs_add_relaxed(&cs_agent.ring.lost_events[mode], 1);
 }
 
-// The sample is because of the event or the hold, or, if both are NULL, of the tick. Where the few
-// registers that /proc has of a sleeper do not lead to the stack's base, a thread is asked for the
-// others, and sampled at the next look; or, if it is not to be asked, as far as they lead.
+// Takes a sample for the event or the hold, or, if both are NULL, for the tick. Where the few
+// registers that /proc has do not lead to the stack's base, the thread is asked for the others, and
+// sampled at the next look; or, if it is not to be asked, sampled as far as they lead.
 static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct cs_pinned *d,
                                            const struct cs_sample_event *event,
                                            const struct cs_hold *hold) {
@@ -122,7 +124,7 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
                                          const struct cs_hold *hold) {
   static struct cs_asleep asleep;
   enum cs_asleep_answer answer = CS_ASLEEP_NO;
-  if (cs_load_acquire(&d->thread->sampling) == 0) return CS_ASLEEP_YES;  // not sampled any more
+  if (cs_load_acquire(&d->thread->sampling) == 0) return CS_ASLEEP_YES;  // no longer sampled
   for (int i = 0; i < TRIES; i++) {
     uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
     answer = sample_asleep(&asleep, d, event, hold);
@@ -134,14 +136,14 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
 
 // ---- A tick ----
 
-// Returns whether its last sample still describes it.
+// Returns whether the thread's last sample still describes it.
 static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
   return cs_load_acquire(&d->thread->sampling) != 0 &&
          !(d->agent->reported.wanting && cs_reported_regs_may_ask(d)) &&
          cs_repeats_for_certain(d, now);
 }
 
-// Returns false if the thread is to be looked at again.
+// Samples the thread and unpins it. Returns false if it is to be looked at again.
 static bool sample(const struct cs_pinned *d, bool last) {
   enum cs_asleep_answer answer = walk_asleep(d, NULL, NULL);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
@@ -151,7 +153,7 @@ static bool sample(const struct cs_pinned *d, bool last) {
   return true;
 }
 
-// Adds the thread to those that are to be sampled, pinned, unless it has not run.
+// Pins the thread and adds it to those to be sampled, unless it has not run.
 static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
   struct cs_pinned d;
   if (t->tid == 0 || cs_repeats_last_sample(t, now_ns) || !cs_threads_pin(t, &d)) return;

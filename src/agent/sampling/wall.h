@@ -6,12 +6,12 @@
 #include "state/threads.h"
 #include "threads/asleep.h"
 
-// Samples part `part` of the threads, of `parts`.
+// Samples part `part` of `parts` of the threads.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
 // Takes a sample of a thread that waits, because of an event, if it still does.
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event);
-// Takes a sample of a thread that sleeps, because it holds a lock. CS_ASLEEP_YES: it is taken, lost, or
-// counted as released.
+// Takes a sample of a sleeping thread because it holds a lock. Returns CS_ASLEEP_YES if the sample
+// was taken, lost, or counted as released.
 enum cs_asleep_answer cs_wall_walk_holder(const struct cs_pinned *thread,
                                           const struct cs_hold *hold);
 void cs_wall_free(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Weights of samples. Invariant: in wall mode each moment of a thread is counted once: by the
-// sample that follows it; if it passed while a signal was put off, by the next sample by signal; if
-// it passed long before the thread's first sample, which says nothing of it, as uncovered; if the
-// whole process was stopped, not at all. The agent's thread only. Signal-safe: no.
+// Weights of samples. Invariant: in wall mode, each moment of a thread is counted once: by the
+// sample that follows it; if a signal was put off then, by the next sample by signal; if it was
+// long before the thread's first sample, which says nothing about it, as uncovered; and not at all
+// if the whole process was stopped. The agent's thread only. Signal-safe: no.
 #include "sampling/weight.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "state/halts.h"
 #include "threads/asleep.h"
 
-// The first look at a thread may be late, as at a program's start.
+// The first look at a thread may be late, for example at a program's start.
 enum { FIRST_PERIODS = 2 };
 
 static struct cs_wire_put_off put_off;
@@ -34,8 +34,9 @@ static uint64_t without_halts(uint64_t from, uint64_t to) {
   return to - from - cs_halts_within(from, to);
 }
 
-// The time since the thread's last sample. Of that, a thread that slept was awake until a signal
-// was put off, which is not part of its sleep: its next sample by signal stands for it.
+// Returns the time since the thread's last sample. If the thread slept, it was awake until a signal
+// was last put off; that time is not part of its sleep, and its next sample by signal stands for
+// it.
 static uint64_t time_since_last(struct cs_agent_thread *t, uint64_t now_ns, bool slept) {
   uint64_t from = t->accounted_to_ns > cs_agent.start_ns ? t->accounted_to_ns : cs_agent.start_ns;
   if (now_ns <= from) return 0;
@@ -64,7 +65,8 @@ uint64_t cs_weight_lost_repeats(void) {
 
 // ---- Put off ----
 
-// These threads are pinned, and not locked: `agent->thread` is NULL as soon as one begins to end.
+// The thread is pinned, but the lock is not held, so `agent->thread` is NULL if the thread has
+// begun to end.
 void cs_weight_note_put_off(const struct cs_pinned *d, uint64_t now_ns) {
   struct cs_agent_thread *t = d->agent;
   uint32_t ever = cs_load_relaxed(&d->thread->cooldown.ever);
@@ -73,7 +75,7 @@ void cs_weight_note_put_off(const struct cs_pinned *d, uint64_t now_ns) {
   t->put_off_ns = now_ns;
 }
 
-// Names the thread whose samples were put off because one cost the most.
+// Notes the thread whose samples were put off after the most expensive sample.
 static void count_samples(const struct cs_agent_thread *t, uint32_t samples, uint64_t cost_ns) {
   put_off.samples += samples;
   if (samples == 0 || cost_ns < put_off.longest_ns) return;
@@ -86,7 +88,8 @@ void cs_weight_put_off(const struct cs_pinned *d, uint64_t now_ns) {
   d->agent->put_off_ns = now_ns;
 }
 
-// Names the thread with the most of them: not the length of a walk leads to that, but their number.
+// Notes the thread with the most events without a stack: these come from the number of walks, not
+// from their length.
 static void count_bare(struct cs_agent_thread *t) {
   put_off.events++;
   if (++t->stackless <= most_stackless) return;
@@ -124,9 +127,9 @@ uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
 // A thread's CPU clock shows cheaply that it has not run: reading it is a system call of 0.26 us,
 // while the run count takes 1.5 us (a file of /proc), and the process's total of runs visits all
 // its threads. To run takes CPU time; but a kernel may take so short a run for time that a
-// hypervisor or an interrupt has stolen. So every 500 ms the run count is read, too, which is
-// exact. The clock is read before the run count that it goes with, so a thread that runs in between
-// is seen to have run.
+// hypervisor or an interrupt has stolen. So every 500 ms the run count, which is exact, is read as
+// well. The clock is read before its run count, so a thread that runs in between is found to have
+// run.
 //
 // The time for which a thread has not run is sent before its next sample is taken. With more than
 // RECORDS looks a second, one record stands for several.
@@ -149,7 +152,8 @@ static void repeat(struct cs_agent_thread *t, uint64_t now_ns) {
   if (!cs_threads_announce(t) || !cs_send(CS_WIRE_REPEAT, &again, sizeof again)) lost_repeats++;
 }
 
-// Without the C library's way through the vDSO, which does not have this clock. 0: it has ended.
+// Reads the clock by a system call: the vDSO, which the C library tries first, does not have it.
+// Returns 0 if the thread has ended.
 static uint64_t cpu_ns_of(uint32_t tid) {
   struct timespec t = {0, 0};
   (void)cs_syscall4(SYS_clock_gettime, (long)cs_cpu_clock_of(tid), (long)(uintptr_t)&t, 0, 0);
@@ -187,7 +191,7 @@ bool cs_repeats_for_certain(const struct cs_pinned *d, uint64_t now_ns) {
   if (!may_repeat(t) || !cs_asleep_stays(d->thread, t->slept_runs)) return false;
   t->rested_cpu_ns = cpu;
   t->proven_ns =
-      t->reported.wanting ? 0 : now_ns;  // 0: it is asked for its registers as soon as it may
+      t->reported.wanting ? 0 : now_ns;  // 0: it is asked for its registers as soon as possible
   count(t, now_ns);
   return true;
 }
@@ -199,7 +203,7 @@ void cs_repeats_end(void) {
   free(all.at);
 }
 
-// Whether it sleeps as it did at the last look.
+// Returns whether the thread has slept since the last look.
 static bool sleeps_on(struct cs_agent_thread *t) {
   struct cs_pinned d;
   if (!cs_threads_pin(t, &d)) return false;

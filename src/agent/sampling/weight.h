@@ -6,31 +6,30 @@
 #include "state/threads.h"
 
 void cs_weights_start(void);
-// Once for each sample, in the order of the ring.
+// Returns the sample's weight. Called once for each sample, in the order of the ring.
 uint64_t cs_weight_of(const struct cs_sample *sample, enum cs_wire_mode mode);
 
 uint64_t cs_weight_uncovered_ns(void);  // time of threads that no sample stands for
-uint64_t cs_weight_lost_repeats(void);  // for want of room in the wire
+uint64_t cs_weight_lost_repeats(void);  // because there was no room in the wire
 // Notes whether the thread's handler has put off a sample since the last look. The time that it
 // would have stood for is part of the thread's next sample by signal.
 void cs_weight_note_put_off(const struct cs_pinned *thread, uint64_t now_ns);
-// The handler would put off this sample, so no signal is sent.
+// Notes that no signal is sent, because the handler would put off the sample.
 void cs_weight_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any; false: no room
 
 // Mode wall: the last sample of a thread that has not run since the last look is repeated, at the
-// cost of one compare.
-// `looks`: at a thread, per second and of all threads.
+// cost of one compare. Begins a look at all threads. `looks`: looks at single threads per second.
 void cs_repeats_begin_look(uint64_t looks);
-// Returns whether it has not run since its last sample, as far as its CPU clock shows. If so, that
-// sample stands for the time up to now as well.
+// Returns whether the thread has not run since its last sample, as far as its CPU clock shows. If
+// so, that sample stands for the time up to now as well.
 bool cs_repeats_last_sample(struct cs_agent_thread *thread, uint64_t now_ns);
-// The same of a pinned thread, as its run count says: exactly, which takes longer.
+// The same of a pinned thread, exactly, by its run count, which takes longer.
 bool cs_repeats_for_certain(const struct cs_pinned *thread, uint64_t now_ns);
-// Sends what has not been sent yet of the time since that sample.
+// Sends the time since that sample that has not been sent yet.
 void cs_repeats_send(struct cs_agent_thread *thread);
-void cs_repeats_end(void);  // the same of all threads
-// Returns whether all threads that slept at the last look have run since, and there were some.
+void cs_repeats_end(void);  // the same for all threads
+// Returns whether all threads that slept at the last look, at least one, have run since.
 bool cs_sleepers_have_run(void);
 
 // Nanoseconds since the recording began.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Numbers for names. The runtime delivers a name with every event. Its own id for a type may become
-// another type's, so types are identified by name. Invariants: a number is never reused while a
-// recording lasts; `lock` is held for table work only, never over a call into the CLR. Any thread
-// outside of handlers. Signal-safe: no.
+// Numbers for names. The runtime delivers a name with every event. Its ids of types are reused, so
+// types are identified by name. Invariants: a number is never reused while a recording lasts;
+// `lock` is held for table work only, never over a call into the CLR. Any thread outside of
+// handlers. Signal-safe: no.
 #include "state/event_names.h"
 
 #include <pthread.h>
@@ -21,17 +21,17 @@ struct name {
   uint64_t hash;
   char *text;
 };
-// All under `lock`, but for `counts` and `life`, which are atomic.
+// All under `lock`, except `counts` and `life`, which are atomic.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct name *names;  // by number less one
+static struct name *names;  // by number - 1
 static uint32_t count, capacity;
-static uint32_t *slots;  // open addressing over numbers, twice as many as `capacity`; 0: free
+static uint32_t *slots;  // open addressing; numbers, twice as many as `capacity`; 0: free
 static struct {
   uint64_t all, unsampled;
 } counts[MOST_NAMES + 1];  // by number; 1 MiB, of which few pages are touched
 static uint32_t life;      // bumped when all numbers become invalid
 
-// The slot that has the name, or the free one where it belongs.
+// Returns the slot that has the name, or the free one where it belongs.
 static uint32_t *find(uint64_t hash, const char *name) {
   uint32_t mask = 2 * capacity - 1, at = (uint32_t)(hash ^ hash >> 32) & mask;
   for (; slots[at] != 0; at = (at + 1) & mask) {
@@ -79,6 +79,7 @@ uint32_t cs_event_name_of(const char *text) {
   return number;
 }
 
+// Only one word is written, because threads that throw at the same time contend for its cache line.
 uint64_t cs_event_name_count(uint32_t name) {
   cs_add_relaxed(&counts[name].unsampled, 1);
   return cs_add_relaxed(&counts[name].all, 1) + 1;
@@ -92,7 +93,7 @@ void cs_event_name_return(uint32_t name, uint64_t events) {
   cs_add_relaxed(&counts[name].unsampled, events);
 }
 
-// The last name as it came: a thread often throws what it has thrown before.
+// The thread's last name, as it came: a thread often throws the same type again.
 static __thread struct {
   uint32_t life, number;  // 0: none
   size_t bytes;

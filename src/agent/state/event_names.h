@@ -10,14 +10,14 @@
 enum { CS_EVENT_NAME_BYTES = 1024 };  // with the NUL; longer names are cut
 
 // ---- Any thread ----
-// A name's number, from 1 on, the same for the same text; 0: no memory.
+// Return a name's number, from 1 on, the same for the same text; or 0 if there is no memory.
 uint32_t cs_event_name_of_utf16(const uint8_t *utf16, size_t bytes);
 uint32_t cs_event_name_of(const char *text);
 // Counts an event of a name, and returns how many there have been.
 uint64_t cs_event_name_count(uint32_t name);
-// Returns the number of events of a name that no sample stands for yet, for the sample that is to
-// stand for them, and begins again at 0. cs_event_name_return takes back those of a sample that was
-// not made.
+// Returns the number of events of a name that no sample stands for yet, and resets it to 0, for a
+// sample that is to stand for them. cs_event_name_return gives them back if that sample was not
+// made.
 uint64_t cs_event_name_take_unsampled(uint32_t name);
 void cs_event_name_return(uint32_t name, uint64_t events);
 

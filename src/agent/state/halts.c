@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A halt is a gap in which the agent's thread was due, but neither ran nor waited for a processor:
-// the kernel counts both times (schedstat). So a busy machine, or a limit of CPU time, is not
-// mistaken for one. The thread may also have been blocked by a disk or a lock, or its virtual
-// processor been taken away by the hypervisor. Then other threads sleep on, or run; in a halt, each
-// thread that sleeps runs for a moment, to stop, and the process uses almost no CPU time. Where
-// schedstat cannot be read, none is found.
+// A halt is a gap in which the agent's thread was due to run, but neither ran nor waited for a
+// processor: the kernel counts both times (schedstat). So a busy machine, or a CPU quota, is not
+// mistaken for a halt. The thread may also have been blocked by a disk or a lock, or the hypervisor
+// may have taken its virtual processor away. Then other threads sleep on, or run; in a halt, each
+// sleeping thread runs for a moment, to stop, and the process uses almost no CPU time. Where
+// schedstat cannot be read, no halts are found.
 //
-// The process's CPU clock visits all threads. So it is read at most for a hundredth of the time.
+// Reading the process's CPU clock visits all its threads, so it takes a hundredth of the time at
+// most.
 //
 // Invariant: halts are in the order of time, and do not overlap. The agent's thread only.
 // Signal-safe: no.
@@ -22,9 +23,10 @@
 #include "state/state.h"
 
 enum {
-  KEPT = 1024,  // halts: a thread's last sample is not older than so many
-  SLIVER = 10,  // the part of a processor that a process may use in a halt: all its threads stop
-  MARK_REST = 100,    // a mark is kept for so many times of what it cost,
+  KEPT = 1024,  // halts: no thread's last sample is older than these
+  SLIVER = 10,  // 1 / the part of a processor that a process may use in a halt, while its threads
+                // stop
+  MARK_REST = 100,    // a mark is kept for this many times its cost,
   MARK_NS = 5000000,  // but not less than this
 };
 
@@ -38,7 +40,7 @@ struct moment {
 static struct { uint64_t from, to; } halts[KEPT];
 static uint64_t count, total_ns, new_ns;
 static bool (*sleepers_have_run)(void);
-static struct moment begun, mark;  // the recording's begin; not long before the last check
+static struct moment begun, mark;  // at the recording's begin; shortly before the last check
 static uint64_t next_mark_ns;
 static uint64_t checked_ns;  // when it was last looked for one
 static int file = -1;
@@ -82,8 +84,8 @@ void cs_halts_begin(bool (*have_run)(void)) {
   give_up();
 }
 
-// How long the thread has done nothing since `from`, though it was to. 0: not long enough, or other
-// threads have run meanwhile, or slept on.
+// Returns for how long the thread has been halted since `from`. Returns 0 if that is not long
+// enough, or if other threads have run meanwhile, or slept on.
 static uint64_t halted_since(uint64_t from, const struct moment *now) {
   uint64_t gap = now->ns - from, busy = now->ran_ns - mark.ran_ns + now->waited_ns - mark.waited_ns;
   if (gap < busy + CS_HALT_LEAST_NS) return 0;

@@ -8,14 +8,14 @@
 
 #define CS_HALT_LEAST_NS 100000000ull  // shorter ones are not found
 
-// `sleepers_have_run` returns whether all threads that slept at the last look have run since, and
-// there were some. NULL: halts are not looked for.
+// `sleepers_have_run` returns whether all threads that slept at the last look, at least one, have
+// run since. NULL: halts are not looked for.
 void cs_halts_begin(bool (*sleepers_have_run)(void));
 bool cs_halts_end(void);  // sends CS_WIRE_TIMES. Returns false if there is no room
-// Finds out whether there was a halt since the last call. To be called before and after each wait,
-// and before a time is given to a thread that may have been a halt. `due_ns`: until when this
+// Finds out whether there was a halt since the last call. Called before and after each wait, and
+// before a thread is given a time in which there may have been a halt. `due_ns`: until when this
 // thread has just waited; 0: it has not.
 void cs_halts_check(uint64_t due_ns);
 uint64_t cs_halts_take_new(void);  // of halts found since the last call
-// How much of this time was in halts.
+// Returns how much of this interval was in halts.
 uint64_t cs_halts_within(uint64_t from_ns, uint64_t to_ns);

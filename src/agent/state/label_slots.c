@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Slots for labels, one for each thread that has ever had a label, and the functions that the
-// startup hook (src/agent/labels) looks up by name. They are exported for that, but no part of the
-// library's interface.
+// startup hook (src/agent/labels) looks up by name. They are exported for that purpose, but are not
+// part of the library's interface.
 //
 // Invariants: a slot's memory is never freed, because the hook keeps its address for as long as its
 // thread lives, whatever becomes of recordings. A slot belongs to its thread until the thread has
-// ended, and holds its tid; a slot that holds another tid is not the reader's. Threads: any that
-// runs managed code; the agent's. Signal-safe: no.
+// ended, and holds its tid; a reader ignores a slot that holds another tid. Threads: any that runs
+// managed code; the agent's. Signal-safe: no.
 #include "state/label_slots.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static uint32_t used;  // [0, used) have been given to a thread
 static pthread_key_t key;
 static bool key_works;
 static uint32_t recording;  // the number of the last one that wanted labels. Its starting thread
-static uint32_t has_hook;   // atomic. 1: the hook has come in this recording
+static uint32_t has_hook;   // atomic. 1: the hook has called in this recording
 
 enum { STATUSES = 1 << 15 };         // 256 KiB; of a request that has ended, for some time
 static uint64_t statuses[STATUSES];  // atomic: number << 16 | HTTP status
@@ -45,7 +45,7 @@ void cs_labels_begin(void) {
   cs_store_release(&cs_signal.labels, recording);
 }
 
-// Waits for a name that is being registered: the names are freed afterwards.
+// The lock waits for a name that is being registered, because the names are freed afterwards.
 void cs_labels_end(void) {
   (void)pthread_mutex_lock(&lock);
   cs_store_release(&cs_signal.labels, 0u);
@@ -63,15 +63,15 @@ static struct cs_label_slot *find(uint32_t tid) {
   return NULL;
 }
 
-// The entry has its tid by now, and a slot is given its tid before its thread looks for the entry,
-// so one of the two finds the other.
+// The entry has its tid already, and a slot gets its tid before its thread looks for the entry, so
+// at least one of the two finds the other.
 void cs_label_slot_link(struct cs_thread *thread) {
   struct cs_label_slot *slot = find(cs_load_acquire(&thread->tid));
   if (slot != NULL) cs_store_release(&thread->label, slot);
 }
 
-// The thread ends, and no managed code runs on it any more. Should a library call managed code
-// there again, it becomes a new managed thread, which asks for a slot again.
+// The thread is ending, and no managed code runs on it any more. If a library calls managed code
+// there once more, the thread becomes a new managed thread, which asks for a slot again.
 static void give_back(void *slot) {
   __atomic_store_n(&((struct cs_label_slot *)slot)->tid, 0u, __ATOMIC_SEQ_CST);
 }
@@ -90,7 +90,7 @@ static struct cs_label_slot *take(uint32_t tid) {
   uint32_t i = 0;
   while (i < used && cs_load_acquire(&slots[i].tid) != 0) i++;
   if (i == SLOTS || pthread_setspecific(key, &slots[i]) != 0) return NULL;
-  // No thread writes to it, and its contents are its last owner's.
+  // No thread writes to the slot, and its contents are its last owner's.
   cs_store_release(&slots[i].sequence, (slots[i].sequence | 1) + 1);
   cs_store_release(&slots[i].recording, 0u);
   __atomic_store_n(&slots[i].tid, tid, __ATOMIC_SEQ_CST);
@@ -98,14 +98,14 @@ static struct cs_label_slot *take(uint32_t tid) {
   return &slots[i];
 }
 
-// The word that has the number of the recording that wants labels; 0: none does. Always valid.
+// Returns the word that has the number of the recording that wants labels, or 0 if none does.
+// Always valid.
 const uint32_t *clrsnap_labels_wanted(void) {
   if (cs_load_acquire(&cs_signal.labels) != 0) cs_store_release(&has_hook, 1u);
   return &cs_signal.labels;
 }
 
-// The calling thread's slot, which remains its own until it ends. Returns NULL if there are none
-// left.
+// Returns the calling thread's slot, which it keeps until it ends, or NULL if none is left.
 struct cs_label_slot *clrsnap_label_slot(void) {
   uint32_t tid = (uint32_t)syscall(SYS_gettid);
   (void)pthread_mutex_lock(&lock);
@@ -124,8 +124,8 @@ struct cs_label_slot *clrsnap_label_slot(void) {
   return slot;
 }
 
-// The number of an endpoint's name in that recording; 0: the recording has ended, or there is no
-// memory.
+// Returns the number of an endpoint's name in the recording `in`, or 0 if that has ended, or there
+// is no memory.
 uint32_t clrsnap_label_name(uint32_t in, const char *name) {
   uint32_t number = 0;
   (void)pthread_mutex_lock(&lock);
@@ -136,8 +136,8 @@ uint32_t clrsnap_label_name(uint32_t in, const char *name) {
 
 // ---- Statuses of requests ----
 
-// A request has ended, in that recording. Its number is never another one's, but a later request
-// may take its place here.
+// Notes the status with which a request has ended, in the recording `in`. Its number is unique, but
+// a later request may take its place in the table.
 void clrsnap_label_status(uint32_t in, uint32_t request, uint32_t status) {
   if (in == 0 || cs_load_acquire(&cs_signal.labels) != in || status > UINT16_MAX) return;
   cs_store_release(&statuses[request % STATUSES], (uint64_t)request << 16 | status);

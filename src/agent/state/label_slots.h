@@ -5,13 +5,13 @@
 
 #include "signal/thread.h"
 
-// A recording that wants labels begins. At the end of any recording.
+// Called when a recording that wants labels begins, and at the end of any recording.
 void cs_labels_begin(void);
 void cs_labels_end(void);
 // Returns whether the hook runs. It may never: a program can be built without startup hooks.
 bool cs_labels_have_hook(void);
-// Gives a registry entry the slot that its thread already had. Any thread.
+// Links a registry entry to the slot that its thread has already. Any thread.
 void cs_label_slot_link(struct cs_thread *thread);
-// Returns the HTTP status with which a request has ended, or 0 if it has not ended, or so long ago
-// that its status is forgotten.
+// Returns the HTTP status with which a request has ended, or 0 if it has not ended, or if that was
+// so long ago that its status is forgotten.
 uint32_t cs_label_status_of(uint32_t request);

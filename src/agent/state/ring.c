@@ -10,7 +10,7 @@
 bool cs_sample_ring_open(struct cs_sample_ring *ring, uint64_t bytes, uint32_t max_depth) {
   memset(ring, 0, sizeof *ring);
   if (bytes < 65536 || (bytes & (bytes - 1)) != 0) return false;
-  // Populated: a handler should not take page faults.
+  // Populated, so that handlers take no page faults.
   void *at =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (at == MAP_FAILED) return false;

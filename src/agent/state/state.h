@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What all parts of the agent share: the options of the recording, its state, its ring and its
-// wire. Not for handlers, which see the ring through cs_signal.
+// wire. Not for handlers, which reach the ring through cs_signal.
 //
 // Threads: callbacks come on the runtime's threads, several at a time. A single thread of ours,
 // ".clrsnap" (the agent's thread), asks the CLR for names, reads the ring and writes to the wire.
@@ -27,11 +27,11 @@ struct cs_options {
   uint32_t modes;  // CS_WIRE_MODE_BITs
   uint32_t hz;
   enum cs_wire_engine_kind engine;
-  bool kernel;              // kernel frames, too
+  bool kernel;              // record kernel frames, too
   uint32_t event;           // what to count instead of CPU time (base/perf.h); 0: nothing
   uint64_t event_period;    // of `event`, between two samples
   bool lines;               // the methods' IL maps
-  bool inlined;             // which methods were inlined into them
+  bool inlined;             // the methods that were inlined into others
   bool async_callers;       // the methods that await
   uint32_t budget_ppm;      // of a processor; 0: no budget
   uint32_t event_rate;      // waits and exceptions to walk, per second and mode; 0: by their cost
@@ -49,14 +49,14 @@ static inline bool cs_wants_events(void) {
 struct cs_agent {
   // Atomic, read by any thread; each is written by the one thread named.
   uint32_t state;        // enum cs_agent_state; a futex. The starting thread, then the agent's
-  uint32_t wake;         // bumped to wake the agent's thread; a futex. Any thread
+  uint32_t wake;         // incremented to wake the agent's thread; a futex. Any thread
   uint32_t tid;          // of the agent's thread. The agent's thread
   uint32_t watcher_tid;  // of the thread that watches suspensions (agent/stragglers.h); 0: there is
                          // none. That thread, and the agent's
   uint64_t period_ns;    // between samples: 1 / hz, or more under a budget. The agent's thread
   // Set before the agent's thread exists; NULL again when it has detached.
   ICorProfilerInfo15 *info;  // our own: cs_library.info may be another profiler's
-  // The agent's thread only, but for `ring`, into which handlers and callbacks write.
+  // The agent's thread only, except `ring`, into which handlers and callbacks write.
   uint64_t start_ns;    // CLOCK_MONOTONIC, when the recording began
   uint64_t watcher_ns;  // the CPU time of the thread `watcher_tid`, once it has ended
   struct cs_producer wire;

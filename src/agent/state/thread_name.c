@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Names of threads. The kernel keeps 15 bytes of a name, the managed Thread object all of it. No
-// descriptor says which field of that object it is, and a collection may move both objects while
-// they are read. So all reads are guarded, and a name is believed only if it begins with what the
-// kernel has and reads the same twice. Any thread. Signal-safe: no.
+// descriptor says in which field, and a collection may move the object and the string while they
+// are read. So all reads are guarded, and a name is believed only if it begins with the kernel's 15
+// bytes and reads the same twice. Any thread. Signal-safe: no.
 #include "state/thread_name.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { COMM = 15, FIELDS = 8, MAX_UNITS = 128 };
 void cs_thread_kernel_name(uint32_t tid, char *name, size_t cap) {
   char path[64];
   name[0] = '\0';
-  if (tid == (uint32_t)getpid()) {  // the kernel has the program's file name there
+  if (tid == (uint32_t)getpid()) {  // where the kernel has the program's file name
     (void)snprintf(name, cap, "Main");
     return;
   }

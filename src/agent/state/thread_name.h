@@ -7,7 +7,7 @@
 
 #define CS_POOL_WORKER ".NET TP Worker"
 
-// The kernel's name for the thread, "Main" for the main thread; empty: it has ended.
+// Gets the kernel's name for the thread, or "Main" for the main thread; empty if it has ended.
 void cs_thread_kernel_name(uint32_t tid, char *name, size_t cap);
 // `name`: what the kernel has kept of a managed thread's name. Completes it if it has been cut and
 // the managed Thread object can be read.

@@ -19,10 +19,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_agent_thread *living, *dead;
-static bool some_walked;  // some of the dead have dead_at STILL_WALKED
+static bool some_walked;  // some of `dead` have dead_at STILL_WALKED
 static uint32_t last_id;
 static uint64_t unsampled_ends_ns;
-static uint32_t changes;  // threads added to the living, or removed
+static uint32_t changes;  // how often threads were added to `living`, or removed
 
 // ---- The list ----
 
@@ -150,8 +150,8 @@ void cs_pinned_free(struct cs_pinned_list *list) {
   *list = (struct cs_pinned_list){NULL, 0, 0};
 }
 
-// The runtime reports the names of pool workers to the profiler. A thread that has such a name
-// without having been named was started by a worker and inherited it.
+// The runtime reports the names of pool workers to the profiler. A thread that has such a name, but
+// was not named, was started by a worker and inherited its name.
 static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
   cs_thread_kernel_name(t->tid, name, cap);
   if (t->thread == NULL || name[0] == '\0')
@@ -179,7 +179,7 @@ static void note_end_of_walks(void) {
   cs_threads_unlock();
 }
 
-// The names of threads that have ended, the last ones of each number modulo the table's size.
+// The names of threads that have ended: for each id modulo the table's size, the last one.
 enum { REMEMBERED = 512 };
 static struct {
   uint32_t id;  // 0: none
@@ -192,7 +192,7 @@ static void remember_name(struct cs_agent_thread *t) {
   (void)snprintf(former[t->id % REMEMBERED].name, sizeof former->name, "%s", t->name);
 }
 
-// All of its samples have been weighed.
+// Called when all of the thread's samples have been weighed.
 static void count_end(const struct cs_agent_thread *t) {
   uint64_t from = t->accounted_to_ns > cs_agent.start_ns ? t->accounted_to_ns : cs_agent.start_ns;
   if (t->clr_thread != 0 && t->tid != 0 && t->ended_ns > from)
@@ -240,7 +240,7 @@ bool cs_threads_announce(struct cs_agent_thread *t) {
   cs_threads_lock();
   if (!t->named && t->name[0] == '\0') read_name(t, t->name, sizeof t->name);
   memcpy(name, t->name, sizeof name);
-  cs_store_release(&t->announced, 1u);  // from here on a new name resets it
+  cs_store_release(&t->announced, 1u);  // a new name resets it
   struct cs_wire_thread record = {t->id, t->tid};
   cs_threads_unlock();
   const char *strings[] = {name};

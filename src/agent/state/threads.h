@@ -7,12 +7,13 @@
 #include "threads/registry.h"
 
 // Walks of a thread that sleeps where a walk needs more registers than /proc shows
-// (reported_regs.h). The agent's thread only.
+// (sampling/reported_regs.h). The agent's thread only.
 struct cs_reported_walks {
-  uint32_t times;     // of the report (struct cs_reported_regs) that the other members are about
-  bool misfit;        // the registers are no longer of use
-  uint64_t frames;    // a hash of the stack to which they have led; 0: not walked yet
-  uint64_t ask_from;  // CLOCK_MONOTONIC, ns: it is not asked before
+  uint32_t times;     // struct cs_reported_regs.times of the report that the other members are
+                      // about
+  bool misfit;        // the registers are no longer usable
+  uint64_t frames;    // a hash of the frames that the walk by them has found; 0: not walked yet
+  uint64_t ask_from;  // CLOCK_MONOTONIC, ns: the thread is not asked before
   uint64_t pause_ns;  // between the last time it was asked and the next
   bool wanting;       // its last sample was taken without such registers
 };
@@ -20,33 +21,34 @@ struct cs_reported_walks {
 // The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are
 // atomic.
 struct cs_lock_wait {
-  uint32_t serial;  // odd: it waits
-  uint32_t stops;   // of the runtime, when the wait began; in a copy of one for a monitor: was made
+  uint32_t serial;   // odd: it waits
+  uint32_t stops;    // the runtime's stops when the wait began, or, for a monitor, when this copy
+                     // was made
   uint64_t monitor;  // its address; 0: it waits for a System.Threading.Lock,
-  uint64_t object;   // where the lock's object was when the wait began
+  uint64_t object;   // the address of the lock's object when the wait began
   uint64_t class;    // the MethodTable of a monitor's object; 0: unknown
 };
 
 #define CS_NO_LOCK_OWNER UINT32_MAX  // nobody held it
 
-// One for each thread. Samples refer to it by its address, so it is freed only when the last sample
-// that does has been read. Fields are accessed with the list's lock held, except where stated.
+// One for each thread. Samples refer to it by address, so it is freed only when the last of them
+// has been read. Fields are accessed with the list's lock held, except where stated.
 struct cs_agent_thread {
-  // What a look at a thread that has not run needs: one line of a cache. All but the first: the
-  // agent's thread only, without the lock.
+  // What a look at a thread that has not run needs, in one cache line. All but the first member:
+  // the agent's thread only, without the lock.
   _Alignas(64) uint32_t tid;  // 0: not assigned to an OS thread yet
   bool repeatable;            // its last sample on the wire is of mode wall, and still describes it
-  uint32_t repeats;           // weight.c: looks that have found it so, and were not sent yet
+  uint32_t repeats;           // weight.c: looks that found it unchanged, and were not sent yet
   uint64_t rested_cpu_ns;     // weight.c: its CPU clock then
   uint64_t rested_to_ns;      // weight.c: it has not run up to then, as far as that clock says,
   uint64_t proven_ns;         // weight.c: and certainly not up to then; 0: not known
   uint64_t written_to;        // wall.c: the end of its last sample that the agent's thread wrote
 
   struct cs_agent_thread *next;
-  struct cs_thread *thread;  // its entry in the registry; NULL once it has ended, so to be followed
-                             // with the lock held only, or as that of a struct cs_pinned
+  struct cs_thread *thread;  // its entry in the registry; NULL once it has ended, so to be used
+                             // only with the lock held, or through a struct cs_pinned
   uint64_t clr_thread;       // 0: a native thread. Constant
-  uint32_t id;               // in the recording, never reused. Constant
+  uint32_t id;               // its number in the recording, never reused. Constant
   uint64_t dead_at;  // once it has ended: all of its samples lie before this position of the ring
 
   // Its name.
@@ -62,14 +64,14 @@ struct cs_agent_thread {
   // Mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own, and the agent's when
   // the recording ends.
   uint64_t waiting_from;
-  uint32_t waiting_for;  // the name of a wait that says what it is; 0: its stack does. As above
+  uint32_t waiting_for;  // the event name of what it waits for; 0: its stack shows that. As above
   uint32_t lock_owner;   // mode lock: the id of the thread that held the lock when this one began
-                         // to wait for it; 0: unknown; CS_NO_LOCK_OWNER. The thread's own
+                         // to wait for it; 0: unknown; or CS_NO_LOCK_OWNER. The thread's own
   struct cs_lock_wait lock_wait;
 
   // Mode cpu: what makes it take samples; NULL: nothing does.
   const struct cs_engine *engine;
-  uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
+  uint64_t clock_from, clock_to;  // its CPU clock when its engine began, and at its last sample
   uint64_t event_id;              // engine_perf.c, with the next two
   uint64_t checked_ns, enabled_ns;
 
@@ -77,22 +79,22 @@ struct cs_agent_thread {
 
   // agent/stragglers.c, the watching thread only: the last look that found it in cooperative mode.
   uint64_t looked_in;                 // the suspension (struct cs_suspension.begun)
-  uint64_t looked_ns, looked_cpu_ns;  // when that was; its CPU clock then
+  uint64_t looked_ns, looked_cpu_ns;  // the time of that look; its CPU clock then
 
   // The agent's thread only, without the lock.
   uint64_t represented_ns;  // engine_clock.c: the CPU time that its samples stand for
-  uint64_t owed_look_ns;    // engine_clock.c: of that, what no sample has been asked for yet
+  uint64_t owed_look_ns;    // engine_clock.c: the part of it for which no sample has been asked yet
   uint64_t
       no_altstack_ns;   // install_altstacks.c: its CPU clock at the last look; 0: not looked at yet
-  uint64_t slept_runs;  // wall.c: its run count when that sample was taken
+  uint64_t slept_runs;  // wall.c: its run count at its last sample as a sleeper
   struct cs_reported_walks reported;
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
   bool weighed;              // weight.c: a sample of wall time has been weighed
   uint64_t ended_ns;         // when it was removed from the list
-  uint64_t owed_ns;     // weight.c: time before that, which its next sample by signal stands for
-  uint64_t put_off_ns;  // weight.c: when a signal was last put off
-  uint32_t put_off;     // weight.c: signals put off up to the last look
-  uint32_t stackless;   // weight.c: its events without a stack
+  uint64_t owed_ns;          // weight.c: earlier time that its next sample by signal stands for
+  uint64_t put_off_ns;       // weight.c: when a signal was last put off
+  uint32_t put_off;          // weight.c: signals put off up to the last look
+  uint32_t stackless;        // weight.c: its events without a stack
 };
 
 // ---- The list ----
@@ -102,15 +104,16 @@ void cs_threads_unlock(void);
 // false.
 void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data);
 
-// With the lock held: the link to the first living thread; adds one for a registry entry (NULL: no
-// memory); moves one to the dead.
+// With the lock held: return the link to the first living thread; add one for a registry entry
+// (NULL: no memory); move one to the dead.
 struct cs_agent_thread **cs_threads_living(void);
 struct cs_agent_thread *cs_threads_add(struct cs_thread *entry);
 void cs_threads_remove(struct cs_agent_thread **link);
 
-// The agent's thread: frees the dead ones that no sample refers to any more.
+// Frees the dead threads that no sample refers to any more. The agent's thread.
 void cs_threads_free_dead(void);
-// Mode wall: the time of the threads freed so far after their last samples. The agent's thread.
+// Mode wall: returns the time after their last samples of all threads that were freed so far. The
+// agent's thread.
 uint64_t cs_threads_unsampled_ends_ns(void);
 // The recording is over and all samples have been read: frees the dead ones, and numbers threads
 // from 1 again.
@@ -125,23 +128,24 @@ struct cs_pinned_list {
   struct cs_pinned *at;
   size_t count, capacity;
 };
-// With the lock held; a thread that is ending is left out. Returns false if there is no memory.
+// Pins a thread and adds it, with the lock held; leaves it out if it is ending. Returns false if
+// there is no memory.
 bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *thread);
-// Without the lock: one that is pinned already.
+// Adds a thread that is pinned already, without the lock.
 bool cs_pinned_keep(struct cs_pinned_list *list, const struct cs_pinned *pinned);
 // Pins the sampled thread that has this tid. Returns false, with `out->thread` NULL, if there is
 // none.
 bool cs_pinned_find(uint32_t tid, struct cs_pinned *out);
-// The id in the recording of the thread that has this tid; 0: it is not sampled.
+// Returns the id in the recording of the thread that has this tid, or 0 if it is not sampled.
 uint32_t cs_threads_id_of(uint64_t tid);
-void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unpinned
+void cs_pinned_free(struct cs_pinned_list *list);  // frees the memory; unpins nothing
 
-// The living managed threads, unpinned: for the agent's thread, which alone frees them. Brings the
-// list up to date. Returns false if there is no memory for all of them.
+// The living managed threads, unpinned: for the agent's thread, which alone frees them.
+// cs_threads_list brings the list up to date. Returns false if there is no memory for all of them.
 struct cs_thread_list {
   struct cs_agent_thread **at;
   size_t count, capacity;
-  uint32_t changes;  // of the threads, when it was made
+  uint32_t changes;  // the number of changes when the list was made
 };
 bool cs_threads_list(struct cs_thread_list *list);
 // Pins one of them. Returns false if it has ended.
@@ -151,7 +155,7 @@ bool cs_threads_pin(struct cs_agent_thread *listed, struct cs_pinned *out);
 // Sends the thread's record if the wire does not have the current one. Returns false if there is no
 // room.
 bool cs_threads_announce(struct cs_agent_thread *thread);
-// The name of the thread that has or had this id. Returns false if nothing is known of it any more.
+// Gets the name of the thread that has or had this id. Returns false if it is no longer known.
 bool cs_threads_name(uint32_t id, char *name, size_t cap);
 // Reads the names of threads that the program has not named again.
 void cs_threads_refresh_names(void);

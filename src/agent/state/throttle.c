@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// All events are counted. Where there are more than are to be walked, some are chosen at random,
-// and each of those stands for others: waits by their time, all of at least `threshold` and shorter
+// All events are counted. Where there are too many to walk them all, some are chosen at random, and
+// each of these stands for others: waits by their time, all of at least `threshold` and shorter
 // ones with a probability proportional to their length; all other events by `chance`. Both are set
-// before an event comes and do not depend on its stack, so sums are not biased.
+// before an event comes, and do not depend on its stack, so sums are unbiased.
 //
 // How many may be walked: as many as the user says, else as many as cost 0.5 % of the program's CPU
-// time in each mode, and at most some hundreds of exceptions and waits a second; and no more than
-// the budget leaves (budget.c). The agent's thread decides from what the last second has brought.
+// time in each mode, less what counting exceptions costs, and at most some hundreds of exceptions
+// and waits a second; and no more than the budget leaves (budget.c). The agent's thread decides by
+// the events of the last second.
 //
 // Threads: any may count events; updates are the agent's. Signal-safe: no.
 #include "state/throttle.h"
@@ -22,9 +23,10 @@
 enum {
   UPDATE_MS = 100,
   FADE = 10,               // the percentage of past sums that an update forgets
-  SHARE_OF_CPU = 200,      // the divisor of the program's CPU time
-  FEWEST = 100,            // walks a second, however little the program does,
-  FEWEST_HOLDERS = 25,     // which costs more for a holder: it is walked from outside mostly
+  SHARE_OF_CPU = 200,      // 1 / the part of the program's CPU time
+  FEWEST = 100,            // walks a second, however little CPU time the program uses,
+  FEWEST_HOLDERS = 25,     // of holders, which cost more: they are mostly walked by the agent's
+                           // thread
   MOST_NS = 50000,         // a walk that took longer was preempted, and says nothing of its cost
   MOST = 500,              // walks of exceptions and waits a second
   MOST_RISE = 8,           // the factor of a threshold in an update
@@ -102,6 +104,8 @@ bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) 
   return random_word() < chance;
 }
 
+// Where few events are walked, one in BATCH, chosen at random, counts for all: that is exact enough
+// for the rate, and threads that throw at the same time do not contend for the counter.
 bool cs_throttle_take_one(enum cs_wire_mode mode, double least) {
   cs_throttle_count(mode, 1);
   double chance = (double)cs_load_relaxed(&throttles[mode].chance) / (double)ALWAYS;
@@ -129,7 +133,7 @@ static double cost_of_one(const struct throttle *t) {
   return t->walked_sum >= 1 ? t->cost_sum / t->walked_sum + command_ns : 0;
 }
 
-// How many may be walked a second, apart from the budget.
+// Returns how many events may be walked a second, without regard to the budget.
 static double allowed(unsigned mode, const struct throttle *t) {
   const double no_limit = 1e9;
   double one = cost_of_one(t), most = mode == CS_WIRE_MODE_ALLOC ? no_limit : MOST;
@@ -148,8 +152,8 @@ static void settle_chance(unsigned mode, struct throttle *t, double per_s, doubl
   cs_store_relaxed(&t->chance, chance < (double)whole ? (uint64_t)chance : whole);
 }
 
-// Raised by what the last update has brought, because a threshold that is too low costs; lowered by
-// the last second.
+// Raised by the events since the last update, because a threshold that is too low costs; lowered by
+// those of the last second.
 static void settle_threshold(struct throttle *t, double lately_per_s, double per_s, double most) {
   double now = (double)t->threshold, times = lately_per_s / most;
   if (times > 1 && now == 0) now = t->value_sum / t->events_sum;

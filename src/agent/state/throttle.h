@@ -8,12 +8,12 @@
 // Counts an event of `value`, in its mode's unit. Returns false if it is not to be walked. *weight:
 // what it stands for if it is.
 bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight);
-// Counts an event of value 1. Returns false if it is not to be walked, which it is with a
-// probability of at least `least`.
+// The same for events of value 1, which it counts approximately; cs_event_name_count counts
+// exactly. An event is walked with a probability of at least `least`.
 bool cs_throttle_take_one(enum cs_wire_mode mode, double least);
-// As cs_throttle_take in two steps, for an event whose value is known only after it has been
-// walked. Draws what one of its mode's unit stands for (32.32; 0: it is not to be walked); counts
-// the event.
+// cs_throttle_take in two steps, for an event whose value is known only after it has been walked.
+// The first returns how much a unit of the value stands for (32.32; 0: the event is not to be
+// walked), the second counts the event.
 uint64_t cs_throttle_draw(enum cs_wire_mode mode);
 void cs_throttle_count(enum cs_wire_mode mode, uint64_t value);
 void cs_throttle_add_walk(enum cs_wire_mode mode);
@@ -21,12 +21,14 @@ void cs_throttle_add_cost(enum cs_wire_mode mode, uint64_t ticks);  // of the ti
 
 // ---- The agent's thread ----
 void cs_throttle_start(uint64_t now_ns);
-void cs_throttle_update(uint64_t now_ns);  // decides anew, now and then, how many events are walked
-// The budget: the part of a processor that the walks of a mode's events may take.
+void cs_throttle_update(uint64_t now_ns);  // decides again, from time to time, how many events are
+                                           // walked
+// Sets the part of a processor that the walks of a mode's events may take, by the budget.
 void cs_throttle_set_share(enum cs_wire_mode mode, double share);
-// What a sample costs in the command, in nanoseconds.
+// Sets what a sample costs in the command, in nanoseconds.
 void cs_throttle_set_command_cost(double ns);
-// The part of a processor that a mode's walks take, and that they would take without a budget.
+// Returns the part of a processor that a mode's walks take, and that they would take without a
+// budget.
 double cs_throttle_used(enum cs_wire_mode mode);
 double cs_throttle_demand(enum cs_wire_mode mode);
 // Sends CS_WIRE_EVENTS for each mode. Returns false if there is no room.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Where few of many objects are walked, the bytes of a type are known better than its samples show,
 // because all of its objects are counted. Each sample makes up for an eighth of the difference, so
-// the samples of a type are never wrong by much more than the weight of two, however many there are.
-// The correction depends on earlier samples of the type only, not on the stack of the one that it is
-// added to, so shares within a type are not biased. Types whose hashes are equal have one sum.
+// the sum of a type's samples is never wrong by much more than the weight of two, however many
+// there are. The correction depends only on earlier samples of the type, not on the stack of the
+// sample that gets it, so shares within a type are unbiased. Types with equal hashes share one sum.
 #include "state/type_sums.h"
 
 #include <string.h>

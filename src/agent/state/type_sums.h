@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 void cs_type_sums_begin(void);  // at the beginning of a recording: the agent's thread
-// An object of the type stands for so many bytes. To be called for each one, before it is known
-// whether it is walked.
+// Counts an object of the type, which stands for so many bytes. Called for each object, before it
+// is known whether it is walked.
 void cs_type_sums_add(uint64_t type, uint64_t bytes);
-// Returns the weight of an object that is walked: `weight`, which is its own `bytes` divided by the
-// probability of the walk, with a part of what the type's samples have had too little or too much up
-// to now.
+// Returns the weight of an object that is walked: `weight`, which is its `bytes` divided by the
+// probability of the walk, plus or minus a part of what the type's samples so far lack or have too
+// much.
 uint64_t cs_type_sums_weight(uint64_t type, uint64_t bytes, uint64_t weight);

@@ -24,7 +24,7 @@ struct cs_async {
   char version[CS_REMOTE_VERSION_BYTES];  // of the runtime; "": unknown
   char *command;
   uint64_t taken_ns;    // when (CLOCK_REALTIME)
-  uint64_t stopped_ns;  // how long the process stood still while its heap was read
+  uint64_t stopped_ns;  // how long the process was stopped while its heap was read
   uint32_t tries;       // earlier stops without a result, because a collection was in progress
   uint64_t tried_ns;    // the total time of these stops
   uint64_t heap_bytes, seen, late_bytes, lost_bytes, too_many;

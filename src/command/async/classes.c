@@ -86,7 +86,7 @@ static void read_series(const struct cs_async_classes *classes, const struct cs_
   }
 }
 
-// The first reference from `begin` to `end`; 0: there is none.
+// Returns the first reference from `begin` to `end`, or 0 if there is none.
 static uint32_t first_reference(const struct series *series, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at + 8 <= end; at += 8)
     for (uint32_t i = 0; i < series->count; i++)
@@ -182,7 +182,7 @@ void cs_async_lay_out(struct cs_async_classes *classes, uint32_t index) {
   if (!class->laid_out) lay_out(classes, class, class, CS_HEAP_HEADER);
 }
 
-// The last of the class's generic arguments; 0: it has none, or it is not a class.
+// Returns the last of the class's generic arguments, or 0 if it has none, or it is not a class.
 static uint64_t last_argument(const struct cs_async_classes *classes, uint64_t id) {
   const struct cs_layout *l = layout_of(classes);
   uint64_t instance, dictionary, argument;

@@ -54,8 +54,8 @@ struct cs_async_classes;
 struct cs_async_classes *cs_async_classes_new(struct cs_remote *remote, struct cs_error *err);
 void cs_async_classes_free(struct cs_async_classes *classes);
 
-// The index of a class by its MethodTable; CS_ASYNC_NO_CLASS: there is none. The process is
-// stopped.
+// Returns the index of a class by its MethodTable, or CS_ASYNC_NO_CLASS if there is none. The
+// process is stopped.
 uint32_t cs_async_class_find(struct cs_async_classes *classes, uint64_t id);
 // Valid until the next class is looked for.
 const struct cs_async_class *cs_async_class_at(const struct cs_async_classes *classes,
@@ -86,5 +86,5 @@ bool cs_async_line(struct cs_async_classes *classes, struct cs_lines *lines, uin
 // several places.
 bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32_t *il);
 
-// The modules, of which classes have numbers.
+// Returns the modules, of which classes have numbers.
 struct cs_heap_modules *cs_async_modules_of(struct cs_async_classes *classes);

@@ -151,7 +151,7 @@ static struct form form_of(struct cs_async_contexts *c, uint64_t object) {
 
 // ---- Labels ----
 
-// Whether that is the hook's part in the recording that is in progress.
+// Returns whether that is the hook's part in the recording that is in progress.
 static bool is_current(struct cs_async_contexts *c, uint64_t mirror) {
   uint64_t agent, wanted;
   uint32_t recording, current;
@@ -169,7 +169,7 @@ static bool is_current(struct cs_async_contexts *c, uint64_t mirror) {
   return c->is_current = recording == current && current != 0;
 }
 
-// The number of a route, which is given its name; 0: unknown.
+// Returns the number of a route, which is given its name, or 0 if that is unknown.
 static uint32_t route_of(struct cs_async_contexts *c, uint64_t route) {
   const struct cs_world *world = cs_remote_world(c->remote);
   struct cs_async_labels *labels = c->labels;
@@ -226,7 +226,8 @@ static uint32_t label_of(struct cs_async_contexts *c, uint64_t object, const str
 
 // ---- Maps ----
 
-// When the Activity began, by its DateTime: 100 ns since the year 1, and the kind in two bits.
+// Returns when the Activity began, by its DateTime: 100 ns since the year 1, and the kind in two
+// bits.
 static uint64_t beginning_of(struct cs_async_contexts *c, uint64_t activity,
                              const struct form *form) {
   const uint64_t kind = 3ull << 62, year_1970 = 621355968000000000;

@@ -38,5 +38,6 @@ struct cs_async_contexts *cs_async_contexts_new(struct cs_remote *remote,
                                                 struct cs_async_classes *classes,
                                                 struct cs_async_labels *labels);
 void cs_async_contexts_free(struct cs_async_contexts *contexts);
-// What the ExecutionContext at an address has; 0: there is none. The process is stopped.
+// Returns what the ExecutionContext at an address has, or 0 if there is none. The process is
+// stopped.
 struct cs_async_context cs_async_context_read(struct cs_async_contexts *contexts, uint64_t address);

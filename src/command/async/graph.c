@@ -34,8 +34,8 @@ static bool is_method(const struct graph *g, uint32_t i) {
   return g->namer->is_method(g->namer->data, &g->scan->objects[i]);
 }
 
-// Whether the object is a method that awaits something. One that runs, or that has just yielded a
-// value, does not.
+// Returns whether the object is a method that awaits something. One that runs, or that has just
+// yielded a value, does not.
 static bool is_suspended(const struct graph *g, uint32_t i) {
   const struct cs_async_object *object = &g->scan->objects[i];
   bool awaits = object->next != CS_ASYNC_NO_OBJECT || object->end != CS_ASYNC_LEAF_NONE;
@@ -174,7 +174,7 @@ static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth, struct
   g->on_path[i] = false;
 }
 
-// Whether a suspended method is there or further down.
+// Returns whether a suspended method is there or further down.
 static bool leads_to_method(const struct graph *g, uint32_t i, int depth) {
   if (is_method(g, i)) return true;
   if (depth == 8) return false;
@@ -225,7 +225,8 @@ static const char *name_of(const struct graph *g, uint32_t i) {
   return g->async->tree.steps[step].name;
 }
 
-// Where the circle that begins here, if it is one, has its first name: equal circles are then one.
+// Returns where the circle that begins here, if it is one, has its first name: equal circles are
+// then one.
 static uint32_t first_of_circle(struct graph *g, uint32_t from) {
   uint32_t i = from, best = from;
   while (i != CS_ASYNC_NO_OBJECT && !g->on_path[i] && !g->reached[i]) {

@@ -31,7 +31,7 @@ enum cs_async_heap_state cs_async_heap_find(struct cs_remote *remote, struct cs_
                                             struct cs_error *err);
 void cs_async_heap_free(struct cs_async_heap *heap);
 
-// The distance from an object to the next one, by the two sizes of its class.
+// Returns the distance from an object to the next one, by the two sizes of its class.
 static inline uint64_t cs_async_heap_object_bytes(uint32_t base, uint32_t element, uint32_t count) {
   uint64_t bytes = base + (uint64_t)element * count;
   return (bytes + 7) & ~7ull;

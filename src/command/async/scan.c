@@ -113,7 +113,7 @@ static void keep(struct scanner *s, uint64_t address, uint32_t index, const uint
 
 // ---- The heap ----
 
-// The object's first `len` bytes; NULL: they cannot be read.
+// Returns the object's first `len` bytes, or NULL if they cannot be read.
 static const uint8_t *view(struct scanner *s, const struct cs_async_heap_part *part, uint64_t at,
                            size_t len) {
   if (at >= s->window_at && at + len <= s->window_at + s->window_len)
@@ -132,7 +132,7 @@ static uint32_t class_of(struct scanner *s, uint64_t id) {
   return s->last_class;
 }
 
-// Where the next object is, if a gap begins here, or 0.
+// Returns where the next object is, if a gap begins here, or 0.
 static uint64_t after_gap(struct scanner *s, uint64_t at) {
   const struct cs_async_heap *heap = s->heap;
   while (s->gap < heap->gap_count && heap->gaps[s->gap].begin < at) s->gap++;
@@ -150,7 +150,8 @@ static uint64_t after_unborn(const struct scanner *s, const struct cs_async_heap
   return at + 8;
 }
 
-// Returns the size of the object; 0: it is not as expected. *stop: a collection is in progress.
+// Returns the size of the object, or 0 if it is not as expected. *stop: a collection is in
+// progress.
 static uint64_t scan_object(struct scanner *s, const struct cs_async_heap_part *part, uint64_t at,
                             bool *stop) {
   const uint8_t *object = view(s, part, at, 16);

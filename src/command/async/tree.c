@@ -208,7 +208,7 @@ void cs_async_print_old(FILE *out, const struct cs_async_tree *tree, const char 
 
 // ---- All operations ----
 
-// The next step of a chain; NULL: it forks or ends.
+// Returns the next step of a chain, or NULL if it forks or ends.
 static const struct cs_async_node *only_child(const struct cs_async_tree *tree,
                                               const struct cs_async_node *node) {
   if (node->first_child == CS_ASYNC_NO_NODE) return NULL;

@@ -40,7 +40,7 @@ struct cs_async_tree {          // zeroed to begin with
 };
 
 uint32_t cs_async_root(struct cs_async_tree *tree);
-// The step with these texts, which are copied.
+// Returns the step with these texts, which are copied.
 uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *step);
 // Counts a chain that leads from `parent` to a step through an object. Returns the step's node.
 uint32_t cs_async_add(struct cs_async_tree *tree, uint32_t parent, uint32_t step, uint64_t object);
@@ -51,7 +51,8 @@ void cs_async_note_old(struct cs_async_tree *tree, uint32_t node, uint64_t began
 void cs_async_mark_cycle(struct cs_async_tree *tree, uint32_t node);
 // Cycles first, then by count, then by name. To be called once, when the tree is complete.
 void cs_async_sort(struct cs_async_tree *tree);
-// Whether a step of the node or below has the text in its name, class or file. "": always.
+// Returns whether a step of the node or below has the text in its name, class or file. An empty
+// text is always there.
 bool cs_async_has(const struct cs_async_tree *tree, uint32_t node, const char *text);
 // Those of Activities that began long ago, in a few lines, from the program's own methods on.
 void cs_async_print_old(FILE *out, const struct cs_async_tree *tree, const char *text,

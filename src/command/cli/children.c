@@ -107,7 +107,7 @@ static void end_recorders(const struct children *c) {
     if (c->recorders[i] != 0) (void)kill(c->recorders[i], signal_number);
 }
 
-// True: at least one has not ended.
+// Returns whether at least one has not ended.
 static bool take_ended(struct children *c, bool wait) {
   bool left = false;
   for (unsigned i = 0; i < c->count; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap record`: whatever can fail without the program is tried before it starts. Once it runs,
 // its exit code is the command's, whatever becomes of the recording, except that 0 means that there
-// is one, where it was wanted. For a process that was already running the exit code says whether there
-// is a recording.
+// is one, where it was wanted. For a process that was already running the exit code says whether
+// there is a recording.
 // One thread. Signal-safe: no.
 #include "cli/children.h"
 #include "cli/verbs.h"

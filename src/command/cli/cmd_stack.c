@@ -39,7 +39,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
 
 // ---- For programs ----
 
-// What a thread is doing that is not known to wait; "": unknown.
+// Returns what a thread is doing that is not known to wait, or "" if that is unknown.
 static const char *where(const struct cs_outside_thread *t) {
   if (t->gc == CS_OUTSIDE_GC_COLLECTS) return "gc";
   if (t->gc == CS_OUTSIDE_GC_BACKGROUND) return "background gc";

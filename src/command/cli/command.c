@@ -197,7 +197,7 @@ static bool prepare(struct parser *p, const struct cs_command *command, struct c
   return true;
 }
 
-// The entry of what getopt_long has returned or refused; p->count: there is none.
+// Returns the entry of what getopt_long has returned or refused, or p->count if there is none.
 static size_t find_entry(const struct parser *p, int opt) {
   size_t i = opt >= FIRST_OPTION ? (size_t)(opt - FIRST_OPTION) : 0;
   while (opt < FIRST_OPTION && i < p->count && p->entries[i]->letter != opt) i++;
@@ -328,7 +328,7 @@ static void print_formats(FILE *out) {
     cs_print(out, "  %-12s%-18s %s\n", formats[i].name, formats[i].suffixes[0], formats[i].about);
 }
 
-// Whether an option's value is called that, such as "MODE" of "MODE[,MODE]".
+// Returns whether an option's value is called that, such as "MODE" of "MODE[,MODE]".
 static bool takes(const struct cs_command *command, const char *value) {
   for (const struct cs_option_group *group = command->groups; group->options != NULL; group++)
     for (const struct cs_option *o = group->options; o->name != NULL; o++)

@@ -123,7 +123,7 @@ static void check_other_profilers(struct cs_doctor *d, const struct cs_process *
   free(maps);
 }
 
-// The number after a label; UINT64_MAX: it is unlimited, or there is none.
+// Returns the number after a label, or UINT64_MAX if it is unlimited, or there is none.
 static uint64_t number_after(const char *text, const char *label, int base) {
   const char *at = text != NULL ? strstr(text, label) : NULL;
   if (at == NULL) return UINT64_MAX;

@@ -88,7 +88,7 @@ void cs_stack_print_lock(FILE *out, const struct cs_outside *outside,
   cs_print(out, "\n");
 }
 
-// The first thread of the deadlock.
+// Returns the first thread of the deadlock.
 static uint32_t first_of(const struct cs_outside *outside, uint32_t cycle) {
   uint32_t i = 0;
   while (i + 1 < outside->count && outside->threads[i].lock.cycle != cycle) i++;

@@ -198,7 +198,7 @@ static bool is_indexer(const struct cs_mangled *name) {
 
 // ---- The whole ----
 
-// The source method of what is nested in it.
+// Returns the source method of what is nested in it.
 static struct cs_piece root_of(struct cs_piece text) {
   struct cs_member m = cs_member_read(text);
   for (unsigned i = 0; i < MAX_DEPTH && m.outer.len > 0; i++) m = cs_member_read(m.outer);

@@ -20,8 +20,8 @@ size_t cs_piece_find_last(struct cs_piece p, char c);  // p.len: not found
 // Takes the text before the next `separator` outside of angle brackets, and the separator, off `p`.
 // Returns false if `p` is empty.
 bool cs_piece_next(struct cs_piece *p, char separator, struct cs_piece *out);
-// The length of the "<...>" that `p` begins with, brackets included; 0: there is none, or it does
-// not end.
+// Returns the length of the "<...>" that `p` begins with, brackets included, or 0 if there is
+// none, or it does not end.
 size_t cs_piece_bracket(struct cs_piece p);
 
 struct cs_demangle_out {

@@ -297,7 +297,7 @@ static void put_samples(const struct writer *w, uint32_t thread) {
 // Phases: 0 a moment, 1 with a beginning and an end.
 enum marker_column { MARK_CATEGORY, MARK_DATA, MARK_END, MARK_NAME, MARK_PHASE, MARK_START };
 
-// Where it is in the merged tree; UINT32_MAX: nowhere, or in no frame at all.
+// Returns where it is in the merged tree, or UINT32_MAX if it is in no frame.
 static uint32_t marker_node(const struct writer *w, const struct cs_marker *m) {
   size_t profile = (size_t)(m->profile - w->set->profiles);
   uint32_t node = w->merged->node[profile][cs_firefox_marker_place(m)];

@@ -98,7 +98,8 @@ static bool is_lock(const struct cs_profile *p, uint32_t frame) {
          cs_has_prefix(name, threading);
 }
 
-// The innermost frame that is code of the program's, or any managed one; 0: there is none.
+// Returns the innermost frame that is code of the program's, or any managed one, or 0 if there is
+// none.
 static uint32_t innermost(const struct cs_marker *m, bool own) {
   const struct cs_profile *p = m->profile;
   uint32_t last = 0;

@@ -10,10 +10,10 @@
 
 // "markerSchema":[...], for the profile's `meta`.
 void cs_put_firefox_schemas(struct cs_json_writer *j);
-// The name of a schema, which is its markers' name too.
+// Returns the name of a schema, which is its markers' name too.
 const char *cs_firefox_marker_name(size_t number);
 size_t cs_firefox_marker_schema(const struct cs_marker *marker);
-// The node where the event happened: its leaf without the frame of its type.
+// Returns the node where the event happened: its leaf without the frame of its type.
 uint32_t cs_firefox_marker_place(const struct cs_marker *marker);
 // The marker's `data`: its schema, its fields and its stack, an index into the thread's stacks
 // (UINT32_MAX: none).

@@ -29,7 +29,7 @@ bool cs_markdown_fit(void (*write)(const void *what, const struct cs_details *d,
 void cs_markdown_name(FILE *out, const char *name, size_t len, unsigned most);
 void cs_markdown_code(FILE *out);      // begins a code block
 void cs_markdown_code_end(FILE *out);  // ends it
-// A table's unit for amounts of a mode of which the largest is `most`, and how much it is.
+// Returns a table's unit for amounts of a mode of which the largest is `most`, and how much it is.
 const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
 // Why a mode has no samples.
 void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out);

@@ -31,7 +31,7 @@ struct list {
   FILE *out;
 };
 
-// Whether there is room for one more; begins it.
+// Returns whether there is room for one more item, which it begins.
 static bool item(struct list *l) {
   if (l->count++ >= l->most) return false;
   cs_print(l->out, "- ");

@@ -103,8 +103,8 @@ static bool says_cause(const struct cs_markdown_section *s, uint32_t function, b
   return !own || cs_section_kind(s, function) == CS_KIND_TYPE;
 }
 
-// The row of the innermost own code of each node; CS_MARKDOWN_CAUSES: it is in stacks without;
-// CS_NO_ROW: it has no place among the first rows.
+// Returns the row of the innermost own code of each node, CS_MARKDOWN_CAUSES if it is in
+// stacks without, or CS_NO_ROW if it has no place among the first rows.
 static uint32_t *rows_of_nodes(const struct cs_markdown_section *s) {
   uint32_t *row_of = cs_allocate((s->functions.count + 1) * sizeof *row_of);
   uint32_t *row = cs_allocate(s->tree.count * sizeof *row);
@@ -201,8 +201,8 @@ void cs_section_put_place(const struct cs_markdown_section *s, const struct cs_m
 
 // ---- Stacks ----
 
-// Whether the leaf of a wait says all that matters: which of the program's methods waits, not which
-// methods of .NET report it.
+// Returns whether the leaf of a wait says all that matters: which of the program's methods waits,
+// not which methods of .NET report it.
 static bool leaf_says_all(const struct cs_markdown_section *s, const uint32_t *path, size_t depth) {
   enum cs_wire_mode mode = s->p->facts.mode;
   if (depth == 0 || (mode != CS_WIRE_MODE_LOCK && mode != CS_WIRE_MODE_WAIT)) return false;

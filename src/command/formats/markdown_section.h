@@ -21,8 +21,8 @@ struct cs_markdown_section {
   struct cs_markdown_row *rows;  // own code by `here`, then the rest by `self`
   size_t own, others;            // how many rows there are of each
   uint64_t elsewhere;            // of stacks without own code
-  // Of the first rows of own code and, last, of stacks without: the leaf that most of it ends in, by
-  // function, as far as that says what it was for; CS_NO_ROW: none has half of it.
+  // Of the first rows of own code and, last, of stacks without: the leaf that most of it ends in,
+  // by function, as far as that says what it was for; CS_NO_ROW: none has half of it.
   uint32_t causes[CS_MARKDOWN_CAUSES + 1];
   const char *unit_name;  // of the tables
   double unit;

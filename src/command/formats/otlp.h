@@ -20,6 +20,6 @@ bool cs_write_otlp_request(const struct cs_profile *p, const struct cs_resource 
 // The service's name from its command line: the assembly, or else the program. Truncated to `cap`.
 void cs_service_name(const char *program, char *out, size_t cap);
 
-// How many profiles the response says were rejected, and why: `message` is NUL-terminated, and
-// empty if there is no reason. Bytes that are no response reject nothing.
+// Returns how many profiles the response says were rejected, and why: `message` is NUL-terminated,
+// and empty if there is no reason. Bytes that are no response reject nothing.
 int64_t cs_otlp_rejected(const void *response, size_t size, char *message, size_t cap);

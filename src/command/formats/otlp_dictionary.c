@@ -131,7 +131,7 @@ static void open_attributes(struct cs_otlp_dictionary *d, size_t labels) {
   d->message.n_attribute_table = 1;
 }
 
-// The entry for this attribute. Thread names repeat (thread pool), and so do tids.
+// Returns the entry for this attribute. Thread names repeat (thread pool), and so do tids.
 static int32_t attribute(struct cs_otlp_dictionary *d, int32_t key, uint32_t number) {
   bool added;
   uint32_t i = cs_map_put(&d->attribute_ids, (uint64_t)(uint32_t)key << 32 | number,

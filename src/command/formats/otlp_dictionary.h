@@ -45,7 +45,7 @@ struct cs_otlp_dictionary {
 void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_merged *merged,
                              const uint32_t *threads, struct cs_arena *arena);
 int32_t cs_otlp_word(struct cs_otlp_dictionary *d, const char *text);
-// The index of a node's stack, which threads share.
+// Returns the index of a node's stack, which threads share.
 int32_t cs_otlp_stack(struct cs_otlp_dictionary *d, uint32_t node);
 int32_t cs_otlp_link(const struct cs_otlp_dictionary *d, uint32_t label);
 // Sets *attributes to a thread's attributes and returns their number.

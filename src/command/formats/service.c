@@ -9,7 +9,7 @@
 
 #define FALLBACK "unknown_service"  // OpenTelemetry's default
 
-// The word's last part, without its directories.
+// Returns the word's last part, without its directories.
 static const char *base_name(const char *word, size_t len, size_t *base_len) {
   const char *at = word;
   for (size_t i = 0; i < len; i++)
@@ -18,8 +18,8 @@ static const char *base_name(const char *word, size_t len, size_t *base_len) {
   return at;
 }
 
-// The first word that ends in .dll, or else the first one. A command line is one string, so a path
-// with spaces is several words, the last of which has the name.
+// Returns the first word that ends in .dll, or else the first one. A command line is one string, so
+// a path with spaces is several words, the last of which has the name.
 static const char *find_word(const char *program, size_t *len) {
   for (const char *at = program; *at != '\0';) {
     size_t word = strcspn(at, " ");

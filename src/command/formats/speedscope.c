@@ -119,7 +119,7 @@ static uint64_t put_weights(struct writer *w, uint32_t thread) {
   return at;
 }
 
-// The time for which a thread's samples found it running.
+// Returns the time for which a thread's samples found it running.
 static uint64_t running_ns(const struct cs_timeline *t, uint32_t thread) {
   uint64_t sum = 0;
   for (size_t i = t->first[thread]; i < t->first[thread + 1]; i++)

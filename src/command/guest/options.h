@@ -17,7 +17,7 @@ struct cs_profiler_options {
   char **program;    // argv of the program, NULL-terminated
 };
 
-// The names of the drop-in's switches that are on, up to a NULL.
+// Returns the names of the drop-in's switches that are on, up to a NULL.
 static inline const char **cs_profiler_switches(const struct cs_profiler_options *o,
                                                 const char *names[4]) {
   size_t n = 0;

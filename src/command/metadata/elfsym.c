@@ -183,7 +183,7 @@ struct wanted {
   uint32_t sum;
 };
 
-// A copy of the file, if it is the one that is wanted.
+// Returns a copy of the file, if it is the one that is wanted.
 static int try_in(const struct cs_target *place, const struct wanted *wanted, const char *path) {
   struct cs_error err;
   int fd = cs_target_open(place, path, &err);
@@ -288,7 +288,7 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
   return -1;
 }
 
-// The mapped file; where there is none to be had, its debug file has the same symbols.
+// Returns the mapped file, or its debug file, which has the same symbols, if that cannot be had.
 static int open_copy(struct cs_elfsyms *syms, struct file *file) {
   struct wanted wanted = {.id = file->id, .id_size = file->id_size};
   if (file->fd < 0) {

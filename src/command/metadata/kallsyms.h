@@ -9,8 +9,8 @@ struct cs_kallsyms;
 // If the file is unreadable or hides addresses, there are no names. Tests read another file.
 struct cs_kallsyms *cs_kallsyms_read(void);
 struct cs_kallsyms *cs_kallsyms_read_from(const char *path);
-// The function at the address; NULL: unknown. Valid as long as `k`.
+// Returns the function at the address, or NULL if that is unknown. Valid as long as `k`.
 const char *cs_kallsyms_find(const struct cs_kallsyms *k, uint64_t address);
-// Why there are no names at all, and what to allow. Empty: there are names.
+// Returns why there are no names at all, and what to allow; "" if there are names.
 const char *cs_kallsyms_refused(const struct cs_kallsyms *k);
 void cs_kallsyms_free(struct cs_kallsyms *k);

@@ -89,7 +89,7 @@ static void read_starts(Elf *elf, struct cs_landmarks *m) {
   m->count = count;
 }
 
-// The function that has the address; m->count: none.
+// Returns the function that has the address, or m->count if there is none.
 static size_t function_at(const struct cs_landmarks *m, uint64_t address) {
   size_t low = 0, high = m->count;
   while (low < high) {
@@ -258,7 +258,7 @@ static const char *name_at(const struct section *strings, uint64_t address) {
   return strspn(text, letters) == len ? text : NULL;
 }
 
-// Whether the pointers i and i + 1 are neighbours in the file, to a name and to a function.
+// Returns whether the pointers i and i + 1 are neighbours in the file, to a name and to a function.
 static bool is_named(const struct cs_landmarks *m, const struct pointers *p, size_t i,
                      const struct section *in, const struct section *strings, size_t *function) {
   return is_pointer(p, i, in, strings) && is_pointer(p, i + 1, in, &m->text) &&

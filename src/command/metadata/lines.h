@@ -45,7 +45,7 @@ void cs_lines_set_program(struct cs_lines *lines, const char *path);
 void cs_lines_add(struct cs_lines *lines, const struct cs_lines_module *module);
 // The same from the module's file, for a module that is not loaded.
 void cs_lines_add_file(struct cs_lines *lines, const char *path);
-// The state of a module's symbols, which are opened on first use.
+// Returns the state of a module's symbols, which are opened on first use.
 enum cs_symbols cs_lines_of_module(struct cs_lines *lines, const char *module);
 // Instead of an IL offset: the method's first line, or its last one.
 #define CS_LINES_FIRST 0xFFFFFFFEu

@@ -48,10 +48,11 @@ bool cs_metadata_tables(struct cs_metadata *m, struct cs_slice stream, uint64_t 
 // One cell. `row` counts from 1. Returns false if there is no such cell.
 bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t row,
                       unsigned column, uint32_t *value);
-// The last row whose `column` is at most `value`, in a table sorted by that column. 0: none.
+// Returns the last row whose `column` is at most `value`, in a table sorted by that column, or 0
+// if there is none.
 uint32_t cs_metadata_last_row(const struct cs_metadata *m, enum cs_table table, unsigned column,
                               uint32_t value);
-// A string of the heap, or NULL. Valid as long as the metadata.
+// Returns a string of the heap, or NULL. Valid as long as the metadata.
 const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
 
 // ---- Names (names.c) ----
@@ -65,14 +66,14 @@ bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_m
 // The type in a row of TypeDef: `space` and `type`. Returns false if there is no such row.
 bool cs_metadata_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *out);
 
-// The type that a nested type is in; 0: it is not nested.
+// Returns the type that a nested type is in, or 0 if it is not nested.
 uint32_t cs_metadata_enclosing(const struct cs_metadata *m, uint32_t type);
 
 // ---- Rows by name (find.c) ----
 // The row of TypeDef of a type, with the names of nested types after a '+': "Queue`1+Slot"; 0:
 // there is none.
 uint32_t cs_metadata_find_type(const struct cs_metadata *m, const char *space, const char *name);
-// The row of Field of one of the type's own fields; 0: there is none.
+// Returns the row of Field of one of the type's own fields, or 0 if there is none.
 uint32_t cs_metadata_find_field(const struct cs_metadata *m, uint32_t type, const char *name);
 
 // ---- Members of a type, by its row (names.c) ----
@@ -81,7 +82,7 @@ uint32_t cs_metadata_method_of(const struct cs_metadata *m, uint32_t type, const
 // Its fields: *first to *end - 1 are rows of the table. Returns false if there is no such type.
 bool cs_metadata_fields_of(const struct cs_metadata *m, uint32_t type, uint32_t *first,
                            uint32_t *end);
-// A field's name, or NULL. Valid as long as the metadata.
+// Returns a field's name, or NULL. Valid as long as the metadata.
 const char *cs_metadata_field(const struct cs_metadata *m, uint32_t row);
 // The class or struct that a field is declared with, without generic arguments: `space` and `type`.
 // Returns false if it is declared with anything else.

@@ -42,7 +42,7 @@ static const char *string_of(const struct cs_metadata *m, enum cs_table table, u
 }
 
 // "<T,U>" for the parameters of `owner` (coded) without the first `inherited` ones, which are the
-// enclosing type's. Returns the number of all of them.
+// enclosing type's. `arguments` are shown in their place. Returns the number of all of them.
 static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uint32_t owner,
                                uint32_t inherited) {
   uint32_t last = cs_metadata_last_row(m, CS_TABLE_GENERIC_PARAM, PARAM_OWNER, owner), first = last,

@@ -214,7 +214,7 @@ static bool open_points(const struct cs_pdb *pdb, uint32_t row, struct points *p
 
 // ---- awaits ----
 
-// Whether a row has the places of a method's awaits, by the kind's GUID.
+// Returns whether a row has the places of a method's awaits, by the kind's GUID.
 static bool is_stepping(const struct cs_pdb *pdb, uint32_t row) {
   static const uint8_t wanted[16] = {0xC5, 0x2A, 0xFD, 0x54, 0x25, 0xE9, 0x1A, 0x40,
                                      0x9C, 0x2A, 0xF9, 0x4F, 0x17, 0x10, 0x72, 0xF8};
@@ -244,7 +244,7 @@ static struct cs_slice find_awaits(const struct cs_pdb *pdb, uint32_t method) {
   return (struct cs_slice){NULL, 0};
 }
 
-// Whether a method returns to its caller, to await something, within these offsets.
+// Returns whether a method returns to its caller, to await something, within these offsets.
 static bool awaits_within(struct cs_slice awaits, uint32_t begin, uint32_t end) {
   uint32_t yields, resumes, method;
   while (cs_slice_u32(&awaits, &yields) && cs_slice_u32(&awaits, &resumes) &&

@@ -51,8 +51,8 @@ struct cs_runtime_row {
 extern const struct cs_runtime_row cs_runtime_rows[];
 extern const size_t cs_runtime_row_count;
 
-// The class of the first row of that sign with which `text` begins.
+// Returns the class of the first row of that sign with which `text` begins.
 enum cs_runtime_class cs_runtime_class_by(enum cs_runtime_sign sign, const char *text);
 const char *cs_runtime_class_text(enum cs_runtime_class class);
-// The class that is shown so; CS_RUNTIME_UNKNOWN: none.
+// Returns the class that is shown so, or CS_RUNTIME_UNKNOWN if there is none.
 enum cs_runtime_class cs_runtime_class_shown(const char *text);

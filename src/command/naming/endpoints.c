@@ -49,15 +49,15 @@ char *cs_endpoints_list(const struct cs_recording *rec) {
   return list;
 }
 
-// Whether it is a delegate that RequestDelegateFactory has compiled. The signature distinguishes it
-// from other compiled expressions.
+// Returns whether it is a delegate that RequestDelegateFactory has compiled. The signature
+// distinguishes it from other compiled expressions.
 static bool is_delegate(const struct cs_recording *rec, const struct cs_rec_function *f) {
   static const char parameters[] = "(Closure, object, HttpContext";
   const char *signature = cs_recording_get(rec, f->text[CS_FN_SIGNATURE]);
   return f->kind == CS_WIRE_FN_DYNAMIC && cs_has_prefix(signature, parameters);
 }
 
-// The index of a node's delegate, plus one; 0: it is none.
+// Returns the index of a node's delegate, plus one, or 0 if it is none.
 static uint32_t delegate_at(const struct cs_recording *rec, const struct cs_node *node) {
   uint32_t i;
   if (node->parent == 0) return 0;  // a thread

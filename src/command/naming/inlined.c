@@ -15,7 +15,7 @@
 #include "recording/inlines.h"
 #include "util/say.h"
 
-// The last mapping at or before an offset; NULL: all begin after it.
+// Returns the last mapping at or before an offset, or NULL if all begin after it.
 static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlines *in,
                                                        uint32_t offset) {
   uint32_t low = 0, high = in->head.mappings;
@@ -29,7 +29,7 @@ static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlin
   return low > 0 ? &in->mappings[low - 1] : NULL;
 }
 
-// The method itself at the call: by its IL offset, or by its machine code.
+// Returns the method itself at the call: by its IL offset, or by its machine code.
 static uint64_t caller_at(const struct cs_rec_inlines *in, uint32_t il, uint32_t call) {
   if (il <= CS_REC_IL) return cs_key_of_method(in->head.function, CS_REC_PLACE | CS_REC_AT_IL | il);
   return call != CS_INLINES_NO_CALL ? cs_inlines_place(in, call)
@@ -78,7 +78,8 @@ static uint32_t frame_index(struct builder *b, uint64_t frame) {
   return i;
 }
 
-// The node for a node of the recording, below `parent`; CS_TREE_FULL: too many nodes.
+// Returns the node for a node of the recording, below `parent`, or CS_TREE_FULL if there are
+// too many nodes.
 static uint32_t add_node(struct builder *b, const struct cs_node *node, uint32_t parent) {
   uint64_t chain[CS_INLINED_DEPTH];
   struct cs_tree *tree = &b->out->own_tree;

@@ -240,9 +240,9 @@ static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *show
   }
 }
 
-// The node of `raw` that this one replaces, because both are the same method in the source: an
-// async method that has just started its body, which is this node. 0: none. A body that calls its
-// own method again replaces nothing.
+// Returns the node of `raw` that this one replaces, because both are the same method in the source:
+// an async method that has just started its body, which is this node. 0: none. A body that calls
+// its own method again replaces nothing.
 static uint32_t started_by(const struct resolver *r, const struct cs_node *node) {
   const struct cs_node *nodes = r->raw->tree->nodes;
   const struct shown *shown = &r->shown[node->frame];
@@ -256,9 +256,9 @@ static uint32_t started_by(const struct resolver *r, const struct cs_node *node)
   return fits && other->name == shown->name ? i : 0;
 }
 
-// The parent of a node in the profile. The frames that have resumed an async method, down to the
-// thread's first frame, are not its callers: the methods that await it take their place, and the
-// outermost of those is a child of the thread.
+// Returns the parent of a node in the profile. The frames that have resumed an async method, down
+// to the thread's first frame, are not its callers: the methods that await it take their place, and
+// the outermost of those is a child of the thread.
 static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
   const struct cs_node *nodes = r->raw->tree->nodes, *node = &nodes[i];
   bool on_thread = nodes[node->parent].parent == 0;
@@ -272,7 +272,7 @@ static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
   return map[thread];
 }
 
-// The profile's node for a node of `raw`. `map` has those of all nodes before it.
+// Returns the profile's node for a node of `raw`. `map` has those of all nodes before it.
 static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
   const struct cs_node *node = &r->raw->tree->nodes[i];
   struct cs_tree *tree = &r->profile->tree;
@@ -304,7 +304,7 @@ static void find_used(struct resolver *r) {
   }
 }
 
-// The profile's node for a node of the recording, or LEFT_OUT.
+// Returns the profile's node for a node of the recording, or LEFT_OUT.
 static uint32_t shown_at(const struct resolver *r, uint32_t node) {
   return r->node[r->raw->node != NULL ? r->raw->node[node] : node];
 }

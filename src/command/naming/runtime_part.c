@@ -90,7 +90,7 @@ void cs_runtime_part_free(struct cs_runtime_part *part) {
 
 // ---- In a profile ----
 
-// The file of the runtime's own image; "": there is none.
+// Returns the file of the runtime's own image, or "" if there is none.
 static const char *runtime_file(const struct cs_recording *rec) {
   for (size_t i = 0; i < rec->image_count; i++)
     if ((rec->images[i].image.flags & CS_WIRE_IMAGE_RUNTIME) != 0)
@@ -106,8 +106,8 @@ void cs_runtime_place_begin(struct cs_runtime_place *p, const struct cs_runtime_
   p->shown = cs_allocate(raw->tree->count * sizeof *p->shown);
 }
 
-// A class is one frame, whichever of the runtime's libraries its functions are in: what the compiler
-// asks of libcoreclr is [JIT], too.
+// A class is one frame, whichever of the runtime's libraries its functions are in: what the
+// compiler asks of libcoreclr is [JIT], too.
 static uint32_t add_class(struct cs_runtime_place *p, uint32_t parent, uint32_t like,
                           enum cs_runtime_class class) {
   char module[256];

@@ -35,15 +35,15 @@ struct cs_runtime_place {
   const struct cs_inlined *raw;
   struct cs_profile *profile;
   const char *file;  // the runtime's own image, which all classes belong to; "": it is not known
-  // By node: for a frame without a class, the profile's node of what has called into the runtime; for
-  // any other, 0.
+  // By node: for a frame without a class, the profile's node of what has called into the runtime;
+  // for any other, 0.
   uint32_t *leads;
   uint32_t *shown;  // by node: the profile's frame
 };
 void cs_runtime_place_begin(struct cs_runtime_place *p, const struct cs_runtime_part *part,
                             const struct cs_inlined *raw, struct cs_profile *profile);
-// Whether the node of `raw`, which comes after its caller, is shown as its class: in *node. If not,
-// it is a child of *parent, as it may be changed.
+// Returns whether the node of `raw`, which comes after its caller, is shown as its class: in *node.
+// If not, it is a child of *parent, as it may be changed.
 bool cs_runtime_place(struct cs_runtime_place *p, uint32_t i, uint32_t shown, uint32_t *parent,
                       uint32_t *node);
 // `node`: by node of `raw`, the profile's, or `left_out`. Adds up the profile's facts.

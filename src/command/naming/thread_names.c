@@ -15,8 +15,8 @@ static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
 }
 
-// Whether a thread is grouped by its name. Threads that were not named have the program's name,
-// which says nothing.
+// Returns whether a thread is grouped by its name. Threads that were not named have the program's
+// name, which says nothing.
 static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t) {
   enum { COMM = 15 };  // the length of a name that the kernel keeps
   const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Names of types: generic arguments in angle brackets, without their number, and C#'s keywords, as in
-// the names of methods. Invariant: a bracket that is followed by another one, a comma or a star is an
-// array's rank; all others enclose arguments. A bracket at the beginning is not a type's: "[GC gen
-// 0, ...]". One thread. Signal-safe: no.
+// Names of types: generic arguments in angle brackets, without their number, and C#'s keywords, as
+// in the names of methods. Invariant: a bracket that is followed by another one, a comma or a star
+// is an array's rank; all others enclose arguments. A bracket at the beginning is not a type's:
+// "[GC gen 0, ...]". One thread. Signal-safe: no.
 #include "naming/type_name.h"
 
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 
 enum { MAX_NESTING = 64 };
 
-// Replaces the name that ends at `used` and begins after `begin` bytes if C# has a keyword for it, which
-// is always shorter. Returns where it ends then.
+// Replaces the name that ends at `used` and begins after `begin` bytes if C# has a keyword for it,
+// which is always shorter. Returns where it ends then.
 static size_t put_keyword(char *out, size_t begin, size_t used) {
   const char *name = out + begin;
   size_t space = strlen("System."), len = used - begin;

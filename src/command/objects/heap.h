@@ -26,7 +26,7 @@ enum cs_heap_static {
 enum cs_heap_static cs_heap_static(struct cs_heap *heap, const char *space, const char *type,
                                    const char *field, uint64_t *object);
 
-// Whether the object is of exactly that class; for a generic one, of any instantiation.
+// Returns whether the object is of exactly that class; for a generic one, of any instantiation.
 bool cs_heap_is(struct cs_heap *heap, uint64_t object, const char *space, const char *type);
 bool cs_heap_class_is(struct cs_heap *heap, uint64_t class, const char *space, const char *type);
 // The address of a field that the object's own class declares.

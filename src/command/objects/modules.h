@@ -13,9 +13,9 @@ struct cs_heap_modules;
 struct cs_heap_modules *cs_heap_modules_new(struct cs_remote *remote);
 void cs_heap_modules_free(struct cs_heap_modules *modules);
 
-// The number of a module, by the address of the runtime's Module; numbers count from 0. Reads the
-// module's path and headers when the address is new, so the process must be stopped, unless the
-// module is never unloaded.
+// Returns the number of a module, by the address of the runtime's Module; numbers count from 0.
+// Reads the module's path and headers when the address is new, so the process must be stopped,
+// unless the module is never unloaded.
 uint32_t cs_heap_modules_number(struct cs_heap_modules *modules, uint64_t address);
 const struct cs_world *cs_heap_modules_world(const struct cs_heap_modules *modules);
 uint32_t cs_heap_modules_count(const struct cs_heap_modules *modules);

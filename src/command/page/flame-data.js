@@ -31,7 +31,7 @@ class Recording {
     this.grouped = false;  // by route
     this.usualRoute = this.routes && data.byRoute ? "each" : "all";
     this.diff = data.diff ?? null;
-    this.tenthsOff = data.tenthsOff ?? null;  // of a point, by which a share of the whole may be off; null: not sampled
+    this.tenthsOff = data.tenthsOff ?? null;  // of a point, by which a share of the whole may be off; null: not sampled, or not known
     this.only = data.only ?? null;  // in a comparison: "before" or "after" if only that side has the mode
     this.timed = data.samples > 0;
     this.trees = new Map();

@@ -51,7 +51,7 @@ static bool put_part(const struct cs_profile_set *set, enum part part, FILE *out
   }
 }
 
-// The first marker at or after `at`; NULL: none is left.
+// Returns the first marker at or after `at`, or NULL if none is left.
 static const char *next_marker(const char *at, enum part *part, size_t *len) {
   static const char *const markers[PARTS] = {"@STYLE@", "@SCRIPT@", "@DATA@"};
   const char *first = NULL;

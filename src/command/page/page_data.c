@@ -5,9 +5,9 @@
 //   nodes    parent (as a distance) and frame: paths from the root without their thread, so that
 //            the work of all threads is merged as it is drawn; depth first, parents before their
 //            children, without the root
-//   entries  node (distance from the previous entry), thread, if there are routes the number of one,
-//            samples, weight and, in a comparison, samples and weight before: what a thread, in
-//            requests of one route, has in the node itself
+//   entries  node (distance from the previous entry), thread, if there are routes the number of
+//            one, samples, weight and, in a comparison, samples and weight before: what a thread,
+//            in requests of one route, has in the node itself
 //   samples  entry (distance), time in ms (distance within an entry), weight, whether asleep, and
 //            if there are traces the number of one of the longest
 //   idle     nodes whose stacks are those of idle threads (distances)
@@ -138,7 +138,7 @@ static void make_entries(struct page *page, const uint32_t *node) {
   free(thread);
 }
 
-// The entry that a sample belongs to.
+// Returns the entry that a sample belongs to.
 static uint32_t entry_at(const struct page *page, const struct cs_profile_sample *sample) {
   uint32_t i = page->entry_of[sample->leaf];
   uint32_t route = page->labels.route_count > 0 ? page->labels.route[sample->label] : 0;
@@ -294,7 +294,8 @@ static void put_columns(const struct cs_profile *p, struct counts *counts, struc
   free(page.entry_of);
 }
 
-// By how many tenths of a point a share of the whole may be off; nothing where all is recorded.
+// By how many tenths of a point a share of the whole may be off; nothing where all is recorded, or
+// that is not known.
 static void put_points_off(struct cs_json_writer *j, const struct cs_profile *p) {
   if (p->facts.samples == 0 || p->diff != NULL || cs_facts_have_all(&p->facts)) return;
   bool *idle = cs_left_out_nodes(p);

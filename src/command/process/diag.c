@@ -83,7 +83,7 @@ void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8) {
 
 // ---- The connection ----
 
-// The temporary folder `temp`, as the process calls it, in the process's own root.
+// Returns the temporary folder `temp`, as the process calls it, in the process's own root.
 static int open_folder(pid_t pid, const char *temp) {
   struct cs_error why;
   struct cs_target *target = cs_target_of(pid);
@@ -95,7 +95,7 @@ static int open_folder(pid_t pid, const char *temp) {
   return fd;
 }
 
-// Why there can be no port in the folder; NULL: that is not known.
+// Returns why there can be no port in the folder, or NULL if that is not known.
 static const char *no_room(pid_t pid, const char *folder) {
   struct statvfs fs;
   int fd = open_folder(pid, folder);
@@ -130,7 +130,7 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
                       (int)pid, folder);
 }
 
-// The socket, O_PATH. Its name is looked up in the target's folder without following links.
+// Returns the socket, O_PATH. Its name is looked up in the target's folder without following links.
 static int open_socket(int folder, pid_t pid, unsigned long long started) {
   char name[96];
   (void)snprintf(name, sizeof name, "dotnet-diagnostic-%d-%llu-socket", cs_proc_own_pid(pid),

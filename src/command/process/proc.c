@@ -123,7 +123,7 @@ static long number_after(const char *status, const char *label) {
   return line != NULL ? strtol(line + strlen(label), NULL, 10) : 0;
 }
 
-// The name in /proc/PID/status, or "?".
+// Returns the name in /proc/PID/status, or "?".
 static const char *name_in(char *status) {
   char *name = status != NULL ? strstr(status, "Name:\t") : NULL;
   if (name == NULL) return "?";

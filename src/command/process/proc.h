@@ -21,7 +21,7 @@ bool cs_proc_start_time(pid_t pid, unsigned long long *out);
 // Where its first stack begins, at random: execve gives it another one. Returns false if that
 // cannot be read.
 bool cs_proc_stack(pid_t pid, unsigned long long *out);
-// Whether the number is that of a process with a memory of its own. If it is a thread's, a
+// Returns whether the number is that of a process with a memory of its own. If it is a thread's, a
 // zombie's, a thread of the kernel, or nobody's, *err says so, and which process may have been
 // meant.
 bool cs_proc_check(pid_t pid, struct cs_error *err);

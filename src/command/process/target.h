@@ -12,8 +12,9 @@
 #include "base/error.h"
 
 struct cs_target;
-// The files of a process. They stay accessible after it has ended, except for its own mounts. pid
-// 0: this machine's files, as the command sees them. Never NULL; out of memory ends the program.
+// Returns the files of a process. They stay accessible after it has ended, except for its own
+// mounts. pid 0: this machine's files, as the command sees them. Never NULL; out of memory ends the
+// program.
 struct cs_target *cs_target_of(pid_t pid);
 void cs_target_free(struct cs_target *target);  // may be NULL
 pid_t cs_target_pid(const struct cs_target *target);

@@ -13,7 +13,7 @@ static double value_of(const struct cs_measure *m) {
   return m->whole > 0 ? m->part / m->whole : 0;
 }
 
-// The number of equal samples that would be as uncertain.
+// Returns the number of equal samples that would be as uncertain.
 static double samples_of(const struct cs_comparison *c, const struct cs_measure *m) {
   if (!c->shares) return m->whole;
   return m->whole_squares > 0 ? m->whole * m->whole / m->whole_squares : 0;
@@ -93,7 +93,7 @@ double cs_change_chance(const struct cs_comparison *c, double limit) {
   return erfc(excess(c, limit) / sqrt(2)) / 2;
 }
 
-// Where `excess`, which falls as the limit rises, comes down to `wanted`.
+// Returns where `excess`, which falls as the limit rises, comes down to `wanted`.
 static double cross(const struct cs_comparison *c, double least, double most, double wanted) {
   if (excess(c, least) <= wanted) return least;
   if (excess(c, most) >= wanted) return most;

@@ -27,15 +27,16 @@ enum cs_change_kind {
 
 struct cs_comparison {
   enum cs_change_kind kind;
-  // True: part / whole of each side is compared. False: part / whole too, but `whole` is known
-  // exactly and is not the sum of samples: seconds, or 1.
+  // Whether `whole` is the sum of samples. If not, it is known exactly: seconds, or 1. What is
+  // compared is part / whole of each side in both cases.
   bool shares;
   struct cs_measure before, after;
 };
 
 // What was measured; INFINITY: the ratio to 0; NAN: 0 to 0.
 double cs_change_measured(const struct cs_comparison *c);
-// The probability that chance alone shows at least what was measured if the true change is `limit`.
+// Returns the probability that chance alone shows at least what was measured if the true change is
+// `limit`.
 double cs_change_chance(const struct cs_comparison *c, double limit);
 // The interval of CS_CHANGE_INTERVAL; *high may be INFINITY.
 void cs_change_interval(const struct cs_comparison *c, double *low, double *high);

@@ -135,8 +135,8 @@ static bool *match_frames(const struct cs_condition *c, const struct cs_profile 
   return match;
 }
 
-// Whether the node's own samples count. In modes of events a type or a reason is below the method
-// to which they belong.
+// Returns whether the node's own samples count. In modes of events a type or a reason is below the
+// method to which they belong.
 static bool is_self(const struct cs_profile *p, const struct cs_node *node, const bool *match) {
   const struct cs_node *parent = &p->tree.nodes[node->parent];
   if (node->parent == 0) return false;

@@ -26,11 +26,11 @@ struct cs_diff {
 // `leave_out`: what profile/waits.h leaves out of the two is not in the numbers.
 void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
                   const struct cs_profile *after, enum cs_normalize normalize, bool leave_out);
-// The comparison of a part of the samples: the sums of their weights, before and after, and of the
-// squares of these.
+// Returns the comparison of a part of the samples: the sums of their weights, before and after, and
+// of the squares of these.
 struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kind kind,
                                      const double part[2], const double squares[2]);
 void cs_diff_free(struct cs_diff *d);
-// Whether samples have ended in the node, in a comparison those of either recording.
+// Returns whether samples have ended in the node, in a comparison those of either recording.
 bool cs_profile_has_own(const struct cs_profile *p, size_t node);
 const char *cs_normalize_token(enum cs_normalize normalize);  // "total", "rate", "none"

@@ -18,7 +18,7 @@ uint64_t cs_expansion_limit(uint64_t recording_bytes) {
                                                             : UINT64_MAX;
 }
 
-// The cost of one frame, in frames.
+// Returns the cost of one frame, in frames.
 static uint32_t cost_of(const struct cs_profile *p, const struct cs_node *node) {
   size_t len = 0;
   uint32_t name = node->parent == 0 ? p->threads[node->frame].name : p->frames[node->frame].name;
@@ -35,7 +35,7 @@ static uint64_t *costs_of(const struct cs_profile *p) {
   return costs;
 }
 
-// The cost of the frames of `node` that `before` does not share.
+// Returns the cost of the frames of `node` that `before` does not share.
 static uint64_t change(const struct cs_tree *tree, const uint64_t *costs, uint32_t before,
                        uint32_t node) {
   uint64_t own = costs[node];

@@ -16,5 +16,5 @@ enum cs_expansion {
 // than CS_EXPANSION_FRAME_BYTES counts as several.
 #define CS_EXPANSION_FRAME_BYTES 64u
 uint64_t cs_expansion_limit(uint64_t recording_bytes);
-// Whether the profile would exceed the limit. Nothing is written.
+// Returns whether the profile would exceed the limit. Nothing is written.
 bool cs_expands_beyond(const struct cs_profile *p, enum cs_expansion expansion, uint64_t limit);

@@ -31,7 +31,7 @@ uint32_t cs_labels_count(const struct cs_labels *labels);  // includes CS_NO_LAB
 struct cs_label cs_labels_get(const struct cs_labels *labels, uint32_t number);
 void cs_labels_free(struct cs_labels *labels);
 
-// The sum of that stack and label, created on first use. Valid until the next call.
+// Returns the sum of that stack and label, created on first use. Valid until the next call.
 struct cs_label_sum *cs_label_sums_at(struct cs_label_sums *sums, uint32_t node, uint32_t label);
 // Sorts by node, then by label. No cs_label_sums_at after it.
 void cs_label_sums_sort(struct cs_label_sums *sums);

@@ -18,5 +18,6 @@ struct cs_locations {
 
 void cs_locations_make(struct cs_locations *l, const struct cs_profile *p);
 void cs_locations_free(struct cs_locations *l);
-// The outermost node of the location that `node` ends. Its parent has the caller's location.
+// Returns the outermost node of the location that `node` ends. Its parent has the caller's
+// location.
 uint32_t cs_locations_base(const struct cs_locations *l, const struct cs_tree *tree, uint32_t node);

@@ -143,7 +143,7 @@ struct cs_facts {
   struct cs_symbol_facts symbols;
   struct cs_inlined_facts inlined;
   struct cs_engine_facts {                     // mode cpu only
-    enum cs_wire_engine_kind requested, used;  // used: AUTO if the agent has not told
+    enum cs_wire_engine_kind requested, used;  // used: AUTO if not known
     uint64_t cpu_ns;           // of the threads, while they were sampled; 0: not known
     uint32_t others, without;  // threads that another engine has sampled, and that none has
     const char *why, *unseen;  // sentences, or empty
@@ -163,7 +163,7 @@ static inline bool cs_looks_are_few(const struct cs_facts *f) {
   return f->looks.looks > 0 && (f->looks.looks < ENOUGH || stands_for < 0.75 || stands_for > 1.25);
 }
 
-// Samples per second of CPU time; 0: not known.
+// Samples per second of the CPU time in which threads could take some; 0: not known.
 static inline double cs_rate_reached(const struct cs_facts *f) {
   return f->engine.cpu_ns > 0 ? (double)f->samples * 1e9 / (double)f->engine.cpu_ns : 0;
 }
@@ -237,7 +237,8 @@ const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *
 // "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has
 // two samples and counts once.
 void cs_put_samples(FILE *out, const struct cs_facts *facts);
-// Whether each event of the mode is in the recording, so that its shares have no error of chance.
+// Returns whether each event of the mode is in the recording, so that its shares have no error of
+// chance.
 bool cs_facts_have_all(const struct cs_facts *facts);
 // What all events come to, if that was counted; otherwise what the samples stand for. Shares are of
 // the latter, which differs by chance where not all events were walked.

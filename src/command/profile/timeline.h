@@ -22,8 +22,8 @@ struct cs_timeline {
 // With `merge`, neighbouring samples of one stack are one span.
 void cs_timeline_make(struct cs_timeline *t, const struct cs_profile *p, bool merge);
 void cs_timeline_free(struct cs_timeline *t);
-// The indices of the profile's samples, by thread and time. `thread`: of each node. The caller
-// frees the array.
+// Returns the indices of the profile's samples, by thread and time. `thread`: of each node. The
+// caller frees the array.
 uint32_t *cs_samples_in_order(const struct cs_profile *p, const uint32_t *thread);
 // Per node of the tree: its thread.
 uint32_t *cs_node_threads(const struct cs_tree *tree);

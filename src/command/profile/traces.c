@@ -27,14 +27,14 @@ static uint32_t trace_frame(struct cs_profile *p, uint32_t number) {
   return cs_profile_frame(p, name, "", CS_KIND_TYPE);
 }
 
-// Whether a frame is the delegate of that endpoint.
+// Returns whether a frame is the delegate of that endpoint.
 static bool is_delegate(const struct cs_profile *p, uint32_t frame, const char *endpoint) {
   const char *name = cs_strings_get(&p->strings, p->frames[frame].name, NULL);
   size_t prefix = strlen(CS_ENDPOINT_PREFIX);
   return strncmp(name, CS_ENDPOINT_PREFIX, prefix) == 0 && strcmp(name + prefix, endpoint) == 0;
 }
 
-// The first frame of the path that is shown.
+// Returns the first frame of the path that is shown.
 static size_t first_of(const struct grouping *g, size_t depth, uint32_t label) {
   if (g->endpoints == NULL) return 0;
   size_t i = 0;

@@ -20,7 +20,7 @@ struct cs_tree {
 };
 
 void cs_tree_init(struct cs_tree *tree);
-// The child of `parent` that is `frame`, made if need be; CS_TREE_FULL at the limit.
+// Returns the child of `parent` that is `frame`, made if need be, or CS_TREE_FULL at the limit.
 uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame);
 // Drops the nodes in which, and below which, no sample has ended. `moved`: per node, where it is
 // now; room for tree->count of them.
@@ -36,6 +36,6 @@ void cs_tree_add_sums(struct cs_tree *to, const struct cs_tree *from, const uint
 // The frames that lead to a node, those below the first level, outermost first; returns how many.
 // `path` grows.
 size_t cs_tree_path(const struct cs_tree *tree, uint32_t node, uint32_t **path, size_t *capacity);
-// Whether the same frame is among the node's callers (recursion).
+// Returns whether the same frame is among the node's callers (recursion).
 bool cs_tree_is_nested(const struct cs_tree *tree, uint32_t node);
 void cs_tree_free(struct cs_tree *tree);

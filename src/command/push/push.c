@@ -180,8 +180,8 @@ static void prepare(struct cs_push *push, const struct item *item, struct respon
   (void)cs_curl.easy_setopt(curl, CURLOPT_XFERINFODATA, push);
 }
 
-// Whether the request may succeed later. OTLP lists these statuses and forbids a retry for all
-// others; Pyroscope responds with 500 and 408 when it is overloaded.
+// Returns whether the request may succeed later. OTLP lists these statuses and forbids a retry for
+// all others; Pyroscope responds with 500 and 408 when it is overloaded.
 static bool is_temporary(enum cs_push_kind kind, long status) {
   bool named = status == 429 || status == 502 || status == 503 || status == 504;
   return named || (kind == CS_PUSH_PYROSCOPE && (status == 408 || status == 500));
@@ -356,7 +356,7 @@ static bool is_interrupted(void) {
          (sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1);
 }
 
-// True: the thread has ended by itself.
+// Returns whether the thread has ended by itself.
 static bool wait_for_end(const struct cs_push *push) {
   struct pollfd fd = {.fd = push->ended, .events = POLLIN};
   // As in OpenTelemetry, the timeout of an export covers all of its retries.

@@ -21,6 +21,6 @@ bool cs_push_check(const struct cs_push_options *options, struct cs_error *err);
 struct cs_push *cs_push_open(const struct cs_push_options *options, struct cs_error *err);
 void cs_push_add(struct cs_push *push, const struct cs_profile *profile);
 // Sends what is left, for some seconds at most or until SIGINT or SIGTERM is pending, and reports
-// how many profiles arrived and were lost. True: all have arrived.
+// how many profiles arrived and were lost. Returns whether all have arrived.
 bool cs_push_finish(struct cs_push *push);
 void cs_push_close(struct cs_push *push);

@@ -5,8 +5,9 @@
 //   nothing                                the method, wherever in it
 //   CS_REC_PLACE | offset                  its instruction there (of a caller, the call)
 //   CS_REC_PLACE | CS_REC_AT_IL | offset   the place that this IL offset is at
-//   CS_REC_INLINED [| CS_REC_PLACE | IL]   the method where it was inlined: of no frame of the tree,
-//                                          but of those that are shown in its place (inlined.h)
+//   CS_REC_INLINED [| CS_REC_PLACE | IL]   the method where it was inlined: of no frame of the
+//                                          tree, but of those that are shown in its place
+//                                          (inlined.h)
 //   CS_REC_AWAITS                          not on the stack; it awaits its child in the tree
 #pragma once
 

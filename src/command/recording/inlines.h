@@ -9,9 +9,9 @@
 
 // The range of the method's IL map that a managed frame is in. Returns NULL if there is none.
 const struct cs_wire_il_range *cs_inlines_il_range(const struct cs_recording *rec, uint64_t frame);
-// The key of the frame at a machine code offset of the method.
+// Returns the key of the frame at a machine code offset of the method.
 uint64_t cs_inlines_place(const struct cs_rec_inlines *in, uint32_t offset);
-// The ancestor of a node that was inlined into the method itself.
+// Returns the ancestor of a node that was inlined into the method itself.
 uint32_t cs_inlines_outermost(const struct cs_rec_inlines *in, uint32_t node);
 // Fills in->calls: the places at which a method calls what was inlined into it, from its IL map.
 void cs_inlines_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in);

@@ -17,8 +17,8 @@ struct cs_output {
 
 bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *err);
 bool cs_output_stdout(struct cs_output *out, struct cs_error *err);
-// Has `write` write the content, and gives the file its name. If either fails, tries again in
-// $TMPDIR or /tmp, and *err says where the recording is now. True: it is at `path`.
+// Has `write` write the content, and gives the file its name. Returns whether the recording is at
+// `path`. If not, it has been tried again in $TMPDIR or /tmp, and *err says where it is now.
 typedef bool cs_output_write(void *context, FILE *file);
 bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *context,
                       struct cs_error *err);

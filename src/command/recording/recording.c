@@ -185,7 +185,7 @@ static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
   return i;
 }
 
-// The node of the sample's leaf, or CS_TREE_FULL.
+// Returns the node of the sample's leaf, or CS_TREE_FULL.
 static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample *s,
                           const uint64_t *frames) {
   uint32_t root = root_index(rec, s->thread, (enum cs_wire_mode)s->mode);

@@ -105,7 +105,7 @@ struct cs_rec_pool_waits {
 // A frame of the tree is an index into `frames`, which are keys (frame_key.h).
 struct cs_recording {
   struct cs_strings strings;
-  bool lines;                          // set by the caller: places in methods are told apart
+  bool lines;                          // set by the caller: places in methods are distinct
   bool inlined;                        // set by the caller: the agent reports inlining
   const struct cs_label_choice *only;  // set by the caller: which of a file's samples; NULL: all
   struct cs_symbol_sources *sources;   // set by the caller: --symbols; NULL: only the usual places

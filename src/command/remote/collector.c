@@ -4,7 +4,7 @@
 // background collection is in progress. Invariant: nothing is trusted because of its place alone.
 // An entry of the runtime's table for its debugger (g_dacTable) counts only between neighbours that
 // the descriptor names, and a word of the ThreadStore only if it agrees with the Thread beside it;
-// otherwise the result is unknown. Only .NET 10. One thread at a time. Signal-safe: no.
+// otherwise the result is unknown. .NET 9 and 10. One thread at a time. Signal-safe: no.
 #include <string.h>
 
 #include "contract/supported.h"
@@ -117,7 +117,7 @@ static bool entry_at(struct cs_remote *remote, uint32_t i, uint64_t *function) {
   return true;
 }
 
-// The beginning of the function that contains the instruction; 0: unknown.
+// Returns the beginning of the function that contains the instruction, or 0 if that is unknown.
 static uint64_t function_of(struct cs_remote *remote, uint64_t ip) {
   // Version 1; pointers relative to the index, of 4 bytes, sorted.
   static const uint8_t known[] = {1, 0x1B, 0x03, 0x3B};

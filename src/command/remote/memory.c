@@ -29,7 +29,7 @@ static unsigned slot_of(uint64_t number) {
   return (unsigned)cs_hash_word(number, 12) % CS_PAGE_SLOTS;
 }
 
-// The page's bytes; NULL: it is not mapped.
+// Returns the page's bytes, or NULL if it is not mapped.
 static const uint8_t *page_bytes(struct cs_page_cache *cache, uint64_t number) {
   unsigned slot = slot_of(number);
   struct cs_page *page = &cache->page[slot];

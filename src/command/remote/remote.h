@@ -62,8 +62,8 @@ void cs_remote_refresh_images(struct cs_remote *remote);
 bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
 // Detaches from them: they run again, and signals that arrived meanwhile are delivered.
 void cs_remote_resume(struct cs_remote *remote);
-// Raises this process's priority, if that is permitted, so that the other process does not stand
-// still for longer than necessary; and restores it.
+// Raises this process's priority, if that is permitted, so that the other process is not stopped
+// for longer than necessary; and restores it.
 void cs_remote_raise_priority(void);
 void cs_remote_restore_priority(void);
 // For how long cs_remote_stop waits for a thread that the kernel keeps in a system call; 2 s at
@@ -72,7 +72,7 @@ void cs_remote_set_timeout(struct cs_remote *remote, uint64_t ns);
 // After a failed stop, for a caller that goes on: threads that did not stop in time do so later,
 // and would stay stopped from then on. Waits for each of them, and lets it run.
 void cs_remote_release_late(struct cs_remote *remote);
-// The threads that cs_remote_stop has stopped.
+// Returns the threads that cs_remote_stop has stopped.
 unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);
 
 // Fills in `thread` for a thread that this tracer has stopped. Returns false if it has ended, or is
@@ -82,7 +82,7 @@ bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread
 // Its registers only.
 bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
 
-// The thread's id in the process's own PID namespace, by which the runtime knows it.
+// Returns the thread's id in the process's own PID namespace, by which the runtime knows it.
 int cs_remote_own_tid(const struct cs_remote *remote, int tid);
 
 // ---- The collector (collector.c) ----

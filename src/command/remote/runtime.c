@@ -78,7 +78,7 @@ static bool read_image(struct cs_remote *remote, struct image *image) {
          image->dynamic.gnu_hash != 0;
 }
 
-// The address of an exported symbol of the image; 0: there is none of that name.
+// Returns the address of an exported symbol of the image, or 0 if there is none of that name.
 static uint64_t find_symbol(struct cs_remote *remote, const struct image *image, const char *name) {
   uint64_t at = cs_dynamic_find(&remote->process, &image->dynamic, name);
   return at >= image->begin && at < image->end ? at : 0;

@@ -68,7 +68,7 @@ static bool has_ended(int pid, int tid) {
   return name_end == NULL || cs_has_prefix(name_end, ") Z") || cs_has_prefix(name_end, ") X");
 }
 
-// Whether we have asked this thread to stop before, and did not wait long enough.
+// Returns whether we have asked this thread to stop before, and did not wait long enough.
 static bool is_late(int tid) {
   siginfo_t info;
   return waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stopped thread of another process: its registers by ptrace, the bounds of its stack from the
+// A stopped thread of another process: its registers, the bounds of its stack from the
 // process's maps, and the runtime's Thread by its OS id. Invariant: a thread's own stack is the
 // mapping that contains its thread pointer (the C library puts that at the top), the first thread's
 // the one that the kernel marks; any other mapping that contains the sp is an alternate stack. One
@@ -164,7 +164,7 @@ int cs_remote_own_tid(const struct cs_remote *remote, int tid) {
   return last;
 }
 
-// The runtime's Thread object for the OS thread; 0: there is none.
+// Returns the runtime's Thread object for the OS thread, or 0 if there is none.
 static uint64_t find_clr_thread(struct cs_remote *remote, int tid) {
   const struct cs_layout *layout = &remote->world.layout;
   const struct cs_mem *mem = &remote->world.mem;

@@ -19,7 +19,7 @@
 #define OWN_BYTES (32u << 20)
 #define EXPLAIN_NS 1000000000ull
 
-// A soft limit in /proc/PID/limits; UINT64_MAX: none, or it cannot be read.
+// Returns a soft limit in /proc/PID/limits, or UINT64_MAX if there is none, or it cannot be read.
 static uint64_t limit_of(pid_t pid, const char *name) {
   size_t size = 0;
   uint64_t limit = UINT64_MAX;

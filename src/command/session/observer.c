@@ -106,7 +106,7 @@ static void put_totals(struct observer *l) {
 
 // ---- Frames ----
 
-// Where "Space.Type.Method" has its method: after the last dot outside of "<...>".
+// Returns where "Space.Type.Method" has its method: after the last dot outside of "<...>".
 static size_t method_at(const char *name) {
   size_t at = 0;
   int depth = 0;
@@ -252,7 +252,7 @@ static uint64_t random_below(uint64_t limit) {
   return number % limit;
 }
 
-// Whether the look can be used. *stopped_ns: for how long the process stood still.
+// Returns whether the look can be used. *stopped_ns: for how long the process was stopped.
 static bool look(struct observer *l, struct cs_remote *remote, uint64_t covered_ns,
                  uint64_t *stopped_ns) {
   const struct cs_async_options options = {

@@ -52,7 +52,7 @@ struct cs_session {
 bool cs_session_open(struct cs_session *s, struct cs_error *err);
 // Opens the pidfd of a process that is already running. Returns false if there is no such process.
 bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
-// Handles the signals that have arrived. True: they end what is in progress.
+// Handles the signals that have arrived. Returns whether they end what is in progress.
 bool cs_session_is_interrupted(struct cs_session *s);
 // Records until the program or the agent ends, the time is up, or a second Ctrl-C arrives (after an
 // attach: a first one, or another signal that ends a program). Then makes the agent end, and takes
@@ -62,7 +62,7 @@ void cs_session_record(struct cs_session *s);
 void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data);
 // Forwards signals until the program has ended.
 void cs_session_wait(struct cs_session *s);
-// The program's exit code; 128 + n if signal n killed it.
+// Returns the program's exit code, or 128 + n if signal n killed it.
 int cs_session_exit_code(const struct cs_session *s);
 // "was killed by signal 9 (Killed)". Returns false if it was not started here, or runs.
 bool cs_session_how_ended(const struct cs_session *s, char *out, size_t size);

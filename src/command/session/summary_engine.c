@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The summary's lines on what made threads take samples. One thread. Signal-safe: no.
+// The summary's lines on what made threads take samples, and which threads did not. One thread.
+// Signal-safe: no.
 #include "session/summary_engine.h"
 
 #include <inttypes.h>

@@ -46,7 +46,7 @@ bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err
 bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err);
 bool cs_view_wants_whole(const struct cs_view *view);  // something other than windows is made
 bool cs_view_timeline(const struct cs_view *view);     // a format shows samples one by one
-// The path of the output that is the recording itself; NULL: none.
+// Returns the path of the output that is the recording itself, or NULL if there is none.
 const char *cs_view_recording(const struct cs_view *view);
 
 // Opens all files except the recording, the sources of symbols and the push, so that a failure

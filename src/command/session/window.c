@@ -14,7 +14,7 @@ static struct cs_window_sum sum_of(const struct cs_node *node) {
   return (struct cs_window_sum){node->samples, node->weight};
 }
 
-// A node's sums in this window.
+// Returns a node's sums in this window.
 static struct cs_window_sum difference(const struct cs_window *w, size_t node) {
   struct cs_window_sum sum = sum_of(&w->rec->tree.nodes[node]);
   if (node < w->before_count) {

@@ -170,7 +170,7 @@ struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules, struct cs_
 void cs_outside_pool_read(struct cs_remote *remote, struct cs_heap *heap, struct cs_pool *out);
 // Sorts the workers by their stacks, which have names. The process runs again.
 void cs_outside_pool_sort(struct cs_outside *outside);
-// Whether the pool may be starved: a second stop is needed to know.
+// Returns whether the pool may be starved: a second stop is needed to know.
 bool cs_outside_pool_may_starve(const struct cs_outside *outside);
 // Stops the process again, half a second later, and decides whether the pool is starved.
 void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
@@ -219,7 +219,8 @@ void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *fr
 // Gives the runtime's frames that have no name their classes, once all frames have been named.
 void cs_outside_classes(struct cs_outside_thread *thread);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
-// Whether the frame is of managed code with a name of its own, not of native code or a stub.
+// Returns whether the frame is of managed code with a name of its own, not of native code or a
+// stub.
 bool cs_outside_is_named(const struct cs_outside_frame *frame);
 // What a thread waits for, from the method of the framework that it waits in. Returns NULL if that
 // is unknown.

@@ -40,10 +40,10 @@ void cs_outside_note_frame(struct cs_remote *remote, const struct cs_frame *fram
   }
 }
 
-// Whether the topmost explicit Frame is one by which the runtime blocks a thread, or the thread
-// returns from native code and is not in managed code yet: the Frame of that call is still linked,
-// but its method is at a later call. The latter only holds for jitted code, because Frames of
-// ReadyToRun code do not have the address that native code returns to.
+// Returns whether the topmost explicit Frame is one by which the runtime blocks a thread, or the
+// thread returns from native code and is not in managed code yet: the Frame of that call is still
+// linked, but its method is at a later call. The latter only holds for jitted code, because Frames
+// of ReadyToRun code do not have the address that native code returns to.
 static bool is_trapped(struct cs_remote *remote, const struct cs_outside_signs *signs) {
   const struct cs_layout *l = &cs_remote_world(remote)->layout;
   const struct cs_frame_ids *ids = &l->frame_ids;
@@ -89,7 +89,7 @@ static enum cs_outside_reason reason_of(const struct cs_outside_thread *t) {
   return s->other || s->unknown ? CS_OUTSIDE_REASON_UNKNOWN : CS_OUTSIDE_REASON_OTHER;
 }
 
-// The thread that suspends the runtime; NULL: none is known.
+// Returns the thread that suspends the runtime, or NULL if none is known.
 static struct cs_outside_thread *find_suspender(struct cs_remote *remote,
                                                 struct cs_outside *outside) {
   uint64_t suspending = 0, at = cs_remote_world(remote)->layout.suspension_thread;

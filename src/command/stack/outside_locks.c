@@ -274,8 +274,9 @@ static char *name_of_type(struct cs_heap_modules *modules, const struct cs_objec
   return strdup(name);
 }
 
-// Whether all managed frames of the wait are of the framework's own methods that wait: a wait that
-// runs other code meanwhile, as a SynchronizationContext may make it do, is not a wait for the lock.
+// Returns whether all managed frames of the wait are of the framework's own methods that wait: a
+// wait that runs other code meanwhile, as a SynchronizationContext may make it do, is not a wait
+// for the lock.
 static bool is_innermost(const struct cs_outside_thread *thread, bool *writes) {
   static const char prefix[] = "System.Threading.";
   for (uint32_t i = 0; i < thread->count; i++) {

@@ -46,7 +46,8 @@ static bool is_managed(const struct cs_outside_frame *f) {
   return f->kind == CS_CODE_JIT || f->kind == CS_CODE_R2R;
 }
 
-// Whether the frame is of the program's own code, or of a library that does not belong to .NET.
+// Returns whether the frame is of the program's own code, or of a library that does not belong to
+// .NET.
 static bool is_user_code(const struct cs_outside_frame *f) {
   if (!is_managed(f) || f->token == 0 || f->module == NULL) return false;
   const char *file = cs_file_of(f->module);

@@ -2,8 +2,8 @@
 // Reads the objects of the portable thread pool of .NET 10, which programs on Linux have:
 // PortableThreadPool.ThreadPoolInstance counts threads and completed items; ThreadPool.s_workQueue
 // has the global queues, and WorkStealingQueueList.s_queues that of each worker. Invariant: every
-// object is of the class that it is read as, and a number that cannot be is not a result. One thread.
-// Signal-safe: no.
+// object is of the class that it is read as, and a number that cannot be is not a result. One
+// thread. Signal-safe: no.
 #include "stack/pool.h"
 
 #include <sched.h>

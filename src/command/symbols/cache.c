@@ -60,7 +60,7 @@ static int enter(int at, const char *name) {
   return fd;
 }
 
-// The folder of caches, which is the user's own affair and may be a link.
+// Returns the folder of caches, which is the user's own affair and may be a link.
 static int open_caches(const char *cache) {
   char *caches = strdup(cache), *end = NULL;
   for (int i = 0; caches != NULL && i < 2; i++)  // without "/clrsnap/symbols"

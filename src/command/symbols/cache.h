@@ -8,7 +8,7 @@
 // Returns $XDG_CACHE_HOME/clrsnap/symbols, below ~/.cache by default, which need not exist. The
 // caller frees it. Returns NULL if the environment names no folder.
 char *cs_symbol_cache_path(void);
-// The same for debuginfod's: $DEBUGINFOD_CACHE_PATH, or debuginfod_client beside "clrsnap".
+// Returns the same for debuginfod's: $DEBUGINFOD_CACHE_PATH, or debuginfod_client beside "clrsnap".
 char *cs_debuginfod_cache_path(void);
 // Copies a file, from its beginning to its end, to `cache`/`id`/debuginfo, which appears there
 // complete or not at all. Returns false on failure; *err says why it is not there.

@@ -104,7 +104,7 @@ void cs_top_expire(struct cs_top *top, uint64_t now_ns);
 void cs_top_freeze(struct cs_top *top, bool on);
 void cs_top_free(struct cs_top *top);
 
-// The tables, which the caller frees. Their texts belong to what they were made from.
+// Returns the tables, which the caller frees. Their texts belong to what they were made from.
 struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_top_view *view,
                                      size_t *count);
 struct cs_top_known {  // a thread of the recording

@@ -170,7 +170,7 @@ static uint8_t *classes_of(const struct cs_top *top) {
   return class;
 }
 
-// The node's method; CS_NO_TEXT: unknown, or hidden by the view.
+// Returns the node's method, or CS_NO_TEXT if it is unknown, or hidden by the view.
 static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view,
                         const uint8_t *classes, uint32_t node) {
   uint32_t frame = top->tree->nodes[node].frame;
@@ -196,8 +196,8 @@ static const struct cs_top_frame *frame_of(const struct cs_top *top, uint32_t no
   return is_frame ? &top->frames[frame] : &none;
 }
 
-// The node of the method that called a node's method, or that awaits it. The frames that have
-// resumed an awaited method, down to the thread's first frame, are not its callers, and the
+// Returns the node of the method that called a node's method, or that awaits it. The frames that
+// have resumed an awaited method, down to the thread's first frame, are not its callers, and the
 // outermost awaiting method has only the thread below it.
 static uint32_t caller_of(const struct cs_top *top, uint32_t node) {
   const struct cs_node *nodes = top->tree->nodes;
@@ -353,7 +353,7 @@ static int compare_threads(const void *a, const void *b, void *context) {
   return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-// The name that the program has given it, or else the kernel's.
+// Returns the name that the program has given it, or else the kernel's.
 static const char *thread_name(const struct cs_top_task *task, const struct cs_top_known *known,
                                size_t count) {
   for (size_t i = count; i-- > 0;)

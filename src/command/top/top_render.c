@@ -50,7 +50,7 @@ static unsigned width_of(const char *text, size_t len) {
   return columns;
 }
 
-// The number of bytes at the front that fill at most that many columns.
+// Returns the number of bytes at the front that fill at most that many columns.
 static size_t fitting(const char *text, size_t len, unsigned columns) {
   size_t i = 0;
   unsigned one;
@@ -63,7 +63,7 @@ static size_t fitting(const char *text, size_t len, unsigned columns) {
   return i;
 }
 
-// The start of the longest end of a text that fills at most that many columns.
+// Returns the start of the longest end of a text that fills at most that many columns.
 static size_t ending(const char *text, size_t len, unsigned columns) {
   size_t i = 0;
   unsigned one;
@@ -106,8 +106,8 @@ static struct header header_of(struct cs_grid *grid) {
   return (struct header){grid, 0, grid->rows < FEW ? 0 : grid->rows / 4};
 }
 
-// The number of bytes at the front that fill at most that many columns and end with a comma or a
-// semicolon; 0: there are none.
+// Returns the number of bytes at the front that fill at most that many columns and end with a comma
+// or a semicolon, or 0 if there are none.
 static size_t whole_facts(const char *text, size_t len, unsigned columns) {
   size_t end = fitting(text, len, columns);
   if (end == len) return end;
@@ -115,7 +115,7 @@ static size_t whole_facts(const char *text, size_t len, unsigned columns) {
   return end;
 }
 
-// The number of bytes at the front that fill at most that many columns and are whole words.
+// Returns the number of bytes at the front that fill at most that many columns and are whole words.
 static size_t whole_words(const char *text, size_t len, unsigned columns) {
   size_t end = fitting(text, len, columns);
   if (end == len) return end;

@@ -15,7 +15,7 @@ struct cs_map {
   size_t count, capacity;  // capacity: 0 or a power of two
 };
 
-// The value of `key`, which becomes `fresh` if there was none; *added says whether.
+// Returns the value of `key`, which becomes `fresh` if there was none; *added says whether.
 uint32_t cs_map_put(struct cs_map *map, uint64_t key, uint32_t fresh, bool *added);
 bool cs_map_get(const struct cs_map *map, uint64_t key, uint32_t *value);
 void cs_map_free(struct cs_map *map);

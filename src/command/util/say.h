@@ -11,7 +11,7 @@ __attribute__((format(printf, 1, 2))) void cs_say(const char *format, ...);
 // output is lost, as on a full disk, which it reports.
 int cs_say_if_lost(int code);
 
-// The word that agrees with `count`: "1 thread was", "2 threads were".
+// Returns the word that agrees with `count`: "1 thread was", "2 threads were".
 static inline const char *cs_plural(uint64_t count, const char *one, const char *several) {
   return count == 1 ? one : several;
 }

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-// How many letters have to be added, left out, changed, or exchanged with their neighbours to make
-// one word of the other.
+// Returns how many letters have to be added, left out, changed, or exchanged with their neighbours
+// to make one word of the other.
 size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len);
 
 // The nearest of the words that are offered. Starts as {.word = the word that was given}.

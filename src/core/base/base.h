@@ -5,9 +5,9 @@
 //   ip       the address of an instruction
 //   sp       the stack pointer
 //   cfa      the value that sp had in the caller just before its call instruction
-//   frame    one activation of a function on a stack; physical unless said otherwise
+//   frame    one activation of a function on a stack; physical unless stated otherwise
 //   run      consecutive unmanaged frames, which DoStackSnapshot reports as one callback
-//   seed     registers to start a walk from that are not the thread's own
+//   seed     registers, other than the thread's own, from which a walk starts
 //   capture  the target records its frames and runs on
 //   hold     the target waits in its signal handler until it is released
 #pragma once
@@ -39,12 +39,12 @@
 #define cs_cas(p, expected, desired) \
   __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 
-// As cs_syscall6 (base/cpu.h).
+// Makes a system call with four arguments, as cs_syscall6 (base/cpu.h) does.
 static inline long cs_syscall4(long n, long a, long b, long c, long d) {
   return cs_syscall6(n, a, b, c, d, 0, 0);
 }
 
-// Returns the calling thread's CPU time in nanoseconds. A system call, of 0.4 us.
+// Returns the calling thread's CPU time in nanoseconds. Takes one system call, 0.4 us.
 static inline uint64_t cs_thread_cpu_ns(void) {
   enum { THREAD_CPUTIME = 3 };  // the island does not include <time.h>
   struct {

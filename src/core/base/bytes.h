@@ -11,8 +11,8 @@ struct cs_bytes {
   size_t left;
 };
 
-// Copies the next `size` bytes to `out` and moves past them; with `out` NULL it only skips them.
-// Returns false, and moves nothing, if fewer are left.
+// Copies the next `size` bytes to `out` and moves past them; if `out` is NULL, only skips them.
+// Returns false, without moving, if fewer are left.
 static inline bool cs_take(struct cs_bytes *bytes, void *out, size_t size) {
   if (bytes->left < size) return false;
   if (out != NULL) memcpy(out, bytes->at, size);

@@ -6,7 +6,8 @@
 
 #include <pthread.h>
 
-// A pair is exact to about 50 ns, which over this time is 20 ppm; cs_clock_refine improves on it.
+// A pair is accurate to about 50 ns, which makes an error of 20 ppm over this time; cs_clock_refine
+// reduces it.
 #define CALIBRATION_NS 5000000
 
 struct pair {
@@ -26,8 +27,8 @@ uint64_t cs_clock_now_ns(void) {
   return cs_clock_read_ns(CLOCK_MONOTONIC);
 }
 
-// Reads counter and clock at one instant. The tightest of several tries is used, so that an
-// interrupt between the reads does no harm.
+// Reads the counter and the clock at the same instant. Of several tries the tightest is used, so
+// that an interrupt between the reads does no harm.
 static struct pair read_pair(void) {
   struct pair best = {0, 0};
   uint64_t best_width = UINT64_MAX;

@@ -10,8 +10,8 @@
 // Measures the counter's rate against CLOCK_MONOTONIC, which takes about 5 ms of sleep. Must be
 // called before the first conversion. Further calls in the process return at once.
 void cs_clock_init(void);
-// Measures the rate again, over the whole time since cs_clock_init, for recordings of minutes. To
-// be called by one thread, at most once a second. Other threads may convert at the same time.
+// Measures the rate again, over the whole time since cs_clock_init, for recordings of minutes.
+// Called by one thread, at most once a second. Other threads may convert at the same time.
 void cs_clock_refine(void);
 // Returns the CLOCK_MONOTONIC time at which the counter had the value `tsc`.
 uint64_t cs_clock_tsc_to_ns(uint64_t tsc);
@@ -19,16 +19,17 @@ uint64_t cs_clock_tsc_to_ns(uint64_t tsc);
 uint64_t cs_clock_ticks_to_ns(uint64_t ticks);
 // Returns the CLOCK_MONOTONIC time.
 uint64_t cs_clock_now_ns(void);
-// Returns the time of any clock of clock_gettime(2), or 0 if it does not exist (its thread has
+// Returns the time of a clock of clock_gettime(2), or 0 if it no longer exists (its thread has
 // ended).
 uint64_t cs_clock_read_ns(clockid_t clock);
 
-// A thread's CPU clock by the kernel's numbering, which clock_getcpuclockid(3) has for processes
-// only: CPUCLOCK_PERTHREAD_MASK 4 | CPUCLOCK_SCHED 2.
+// Returns the kernel's id of a thread's CPU clock (clock_getcpuclockid(3) does this for processes
+// only): CPUCLOCK_PERTHREAD_MASK 4 | CPUCLOCK_SCHED 2.
 static inline clockid_t cs_cpu_clock_of(uint32_t tid) {
   return (clockid_t)(~tid << 3 | 6u);
 }
-static inline uint64_t cs_cpu_ns_of(uint32_t tid) {  // 0: the thread has ended
+// Returns a thread's CPU time, or 0 if the thread has ended.
+static inline uint64_t cs_cpu_ns_of(uint32_t tid) {
   return cs_clock_read_ns(cs_cpu_clock_of(tid));
 }
 

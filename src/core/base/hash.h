@@ -13,8 +13,9 @@ CS_ISLAND static inline uint64_t cs_hash_word(uint64_t key, unsigned bits) {
   return key * CS_HASH_GOLDEN >> (64 - bits);
 }
 
-// Returns the hash of a sequence of words that had `hash` before its last word. Different words
-// lead from one hash to different ones, and different hashes to different ones by the same word.
+// Returns the hash of a sequence that ends with `word`, where `hash` is the hash of the words
+// before it. Different words after the same hash have different results, and so has the same word
+// after different hashes.
 CS_ISLAND static inline uint64_t cs_hash_sequence(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * CS_HASH_GOLDEN;
   return hash ^ hash >> 29;
@@ -27,7 +28,7 @@ CS_ISLAND static inline uint64_t cs_hash_spread(uint64_t key) {
   return key ^ (key >> 33);
 }
 
-// FNV-1a of bytes that come in pieces: start with CS_HASH_EMPTY, then pass the last result.
+// FNV-1a of data that arrives in pieces: start with CS_HASH_EMPTY, then pass the previous result.
 #define CS_HASH_EMPTY 0xCBF29CE484222325ull
 CS_ISLAND static inline uint64_t cs_hash_more(uint64_t hash, const void *data, size_t len) {
   const uint8_t *bytes = data;

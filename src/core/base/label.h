@@ -10,8 +10,8 @@ struct cs_label {
   _Alignas(8) uint8_t trace[16];
   uint8_t span[8];
   // Lower half: the endpoint, 0 if it is unknown; in a slot a number of state/event_names.h, on
-  // the wire and in files the id of a function of the kind CS_WIRE_FN_TYPE. Upper half: the number of
-  // the request; 0: unknown.
+  // the wire and in files the id of a function of the kind CS_WIRE_FN_TYPE. Upper half: the number
+  // of the request; 0: unknown.
   uint64_t endpoint;
 };
 _Static_assert(sizeof(struct cs_label) == 32, "it is on the wire and in files");

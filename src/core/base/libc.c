@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// By a function that only glibc has. Any thread. Signal-safe: no.
+// Tells the two C libraries apart by a function that only glibc has. Any thread. Signal-safe: no.
 #include "base/libc.h"
 
 #include <dlfcn.h>

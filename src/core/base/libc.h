@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which C library the process runs with: the agent is one file for glibc and musl. Not for
+// Which C library the process uses, since one agent file serves both glibc and musl. Not for
 // handlers.
 #pragma once
 

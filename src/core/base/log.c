@@ -2,7 +2,8 @@
 // The log. Invariant: each line is one write(2), so that lines of several threads, and of several
 // processes that share a file, do not mix. No line is longer than LINE_BYTES or contains a
 // character that a terminal interprets. The file is opened for the first line and stays open
-// (O_CLOEXEC: children open their own). Any thread. Signal-safe: no.
+// (O_CLOEXEC: children open their own); if the program has closed it, it is reopened. Any thread.
+// Signal-safe: no.
 #include "base/log.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include "base/print.h"
 
 #define LINE_BYTES 1024
-#define REMEMBERED 32  // sentences that are recognised when they are repeated
+#define REMEMBERED 32  // the number of important messages of which repetitions are recognised
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;

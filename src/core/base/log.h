@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Messages. The library runs in somebody else's process, so it is silent by default: cs_log writes
+// Messages. The library runs in someone else's process, so it is silent by default: cs_log writes
 // to the file that CLRSNAP_LOG names, and nowhere else. cs_log_important also prints to stderr,
 // each sentence once per process. Any thread. Not for handlers.
 #pragma once

@@ -20,7 +20,7 @@ static inline bool cs_nibble(struct cs_nibbles *n, uint32_t *out) {
 }
 
 // Reads an unsigned number: three bits from each nibble, the most significant first; the nibble's
-// fourth bit says that another one follows. Returns false if the number does not end, or exceeds 32
+// high bit is set if another one follows. Returns false if the number does not end, or exceeds 32
 // bits.
 static inline bool cs_nibbles_u32(struct cs_nibbles *n, uint32_t *out) {
   uint64_t value = 0;

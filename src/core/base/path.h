@@ -10,7 +10,7 @@ static inline const char *cs_file_of(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-// The same for a path that a compiler wrote, possibly on Windows.
+// The same for a path from a compiler, which may have run on Windows.
 static inline const char *cs_file_of_source(const char *path) {
   const char *file = cs_file_of(path), *back = strrchr(file, '\\');
   return back != NULL ? back + 1 : file;

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-// Left out: context-switches, whose signal would wake each thread from the very sleep that is
+// Not here: context-switches, whose signal would wake each thread from the very sleep that is
 // counted, and cpu-migrations, which are rare.
 static const struct cs_perf_kind kinds[CS_PERF_KINDS] = {
     {"cpu-time", "CPU time", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0},
@@ -46,7 +46,7 @@ uint32_t cs_perf_kind_by_name(const char *name, size_t len) {
 void cs_perf_attr(struct perf_event_attr *attr, uint32_t kind, uint64_t period, bool kernel) {
   memset(attr, 0, sizeof *attr);
   attr->type = kinds[kind].type;
-  attr->size = PERF_ATTR_SIZE_VER5;  // of Linux 4.1: later members are not used here
+  attr->size = PERF_ATTR_SIZE_VER5;  // that of Linux 4.1: later members are not used
   attr->config = kinds[kind].config;
   attr->sample_period = period;
   attr->disabled = 1;
@@ -75,7 +75,7 @@ static long number_in(const char *path, const char *label) {
 bool cs_perf_refused(int error, uint32_t kind, bool kernel, struct cs_error *why) {
   long paranoid = number_in("/proc/sys/kernel/perf_event_paranoid", "");
   long allowed = kernel ? 1 : 2;
-  // The error depends on what is missing: all counters, this one, or its interrupt.
+  // The error depends on whether all counters are missing, this one, or its interrupt.
   bool missing = error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == EINVAL;
   if (missing && kinds[kind].type == PERF_TYPE_HARDWARE)
     return cs_error_set(why,

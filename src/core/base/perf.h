@@ -12,13 +12,13 @@
 
 struct perf_event_attr;
 
-// What can be counted. Number 0 is CPU time; a sample may stand for any of the others instead.
+// What can be counted. Kind 0 is CPU time; any of the others may be sampled instead.
 struct cs_perf_kind {
   const char *name;   // perf's name: "page-faults"
   const char *words;  // "page faults"
   uint32_t type;
   uint64_t config;
-  uint64_t period;  // default distance of two samples
+  uint64_t period;  // default sampling period
 };
 enum { CS_PERF_KINDS = 14 };
 // Returns NULL if there is no such kind.
@@ -39,6 +39,6 @@ bool cs_perf_probe(uint32_t kind, bool kernel, struct cs_error *why);
 // Returns kernel.perf_event_max_sample_rate, the highest number of samples per second that the
 // kernel allows an event, or 0 if it is not known.
 uint32_t cs_perf_most_hz(void);
-// Returns the number of frames of a call chain that the kernel allows
-// (kernel.perf_event_max_stack), at most `most`.
+// Returns how many frames of a call chain the kernel records (kernel.perf_event_max_stack), but at
+// most `most`.
 uint16_t cs_perf_most_frames(uint16_t most);

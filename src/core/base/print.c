@@ -62,7 +62,7 @@ size_t cs_escape_next(const char *data, size_t len, char shown[CS_ESCAPE_MOST]) 
   return taken;
 }
 
-// The length of the harmless ASCII at the start, which is most of any text.
+// Returns the length of the harmless ASCII at the start, which is most of any text.
 static size_t harmless_run(const char *data, size_t len) {
   size_t n = 0;
   while (n < len && data[n] >= ' ' && data[n] < 0x7F) n++;
@@ -85,7 +85,7 @@ void cs_print_help(FILE *out, const char *help) {
   (void)fputs(help, out);
 }
 
-// ---- A format ----
+// ---- Format strings ----
 
 struct spec {
   char flags[8];
@@ -105,7 +105,7 @@ static int number(const char **format, va_list *args) {
   return value;
 }
 
-// Parses a conversion specification, from after its '%'.
+// Parses a conversion specification after its '%'.
 static struct spec read_spec(const char **format, va_list *args) {
   struct spec s = {.precision = -1};
   size_t flags = strspn(*format, "-+ #0");
@@ -154,7 +154,7 @@ static void put_text(FILE *out, const struct spec *s, const char *text) {
   if (text == NULL) text = "(null)";
   size_t len = s->precision >= 0 ? strnlen(text, (size_t)s->precision) : strlen(text);
   size_t shown = len < CS_PRINT_MOST ? len : CS_PRINT_MOST;
-  // A character is not cut in half.
+  // A character must not be cut in half.
   while (shown < len && shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--;
   long columns = shown < len ? 3 : 0;
   for (size_t i = 0; i < shown;) {

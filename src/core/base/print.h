@@ -11,11 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-// The most bytes that one %s of cs_print prints; a longer text is truncated, and ends in "...".
+// The maximum number of bytes that one %s of cs_print prints; longer text is truncated, and ends in
+// "...".
 #define CS_PRINT_MOST 4096
 
-// Decodes one character of `data`. A byte that starts no valid UTF-8 yields U+FFFD, and *valid
-// (which may be NULL) false. Returns the number of bytes decoded, at least 1 if len > 0.
+// Decodes one character of `data`. A byte that does not start a valid sequence yields U+FFFD, and
+// sets *valid (which may be NULL) to false. Returns the number of bytes decoded, at least 1 if len
+// > 0.
 size_t cs_utf8_next(const char *data, size_t len, uint32_t *character, bool *valid);
 
 // Returns whether a character is a control character (C0, DEL, C1), a line or paragraph separator,

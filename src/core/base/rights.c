@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernel's rules for access to another process (ptrace(2), "Ptrace access mode checking"), in
-// its order, applied to what /proc says of both. Invariant: only explains; the kernel has decided.
-// One thread. Signal-safe: no.
+// Applies the kernel's rules for access to another process (ptrace(2), "Ptrace access mode
+// checking"), in the kernel's order, to what /proc shows of both processes. Invariant: it only
+// explains; the kernel has already decided. One thread. Signal-safe: no.
 #include "base/rights.h"
 
 #include <inttypes.h>

@@ -4,6 +4,6 @@
 
 #include "base/error.h"
 
-// Sets *why to a clause for the end of a sentence, with what to do, and returns false. To be called
-// after the kernel has refused access to the process's memory or files (EPERM, EACCES).
+// Sets *why to a clause for the end of a sentence, with what to do, and returns false. Called after
+// the kernel has denied access to the process's memory or files (EPERM, EACCES).
 bool cs_rights_lacking(int pid, struct cs_error *why);

@@ -13,9 +13,9 @@
 #define CS_SEALED_LINK_END " (deleted)"
 
 // Makes a file of `bytes` bytes, mode 0600, without reserving memory. Returns its descriptor, or -1
-// with *err set. RLIMIT_FSIZE is checked first, since the kernel would send a signal for it.
+// with *err set. RLIMIT_FSIZE is checked first, since exceeding it raises SIGXFSZ.
 int cs_sealed_make(const char *name, size_t bytes, struct cs_error *err);
-// Opens the file that `path` (/proc/PID/fd/N) links to, which must belong to `owner`. A link to
-// anything else is not opened, or at least not waited for. *bytes receives the size, which never
-// changes. Returns a descriptor, or -1 with *err set.
+// Opens the file that `path` (/proc/PID/fd/N) links to, which must belong to `owner`. Nothing but
+// shared memory of that kind is opened, and the open never waits. *bytes receives the size, which
+// never changes. Returns a descriptor, or -1 with *err set.
 int cs_sealed_open(const char *path, uid_t owner, size_t *bytes, struct cs_error *err);

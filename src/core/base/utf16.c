@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // UTF-16 to UTF-8. Invariant: whatever the input is, the output is valid UTF-8 and fits the buffer.
-// Any thread. Signal-safe: no (not needed there).
+// Any thread. Signal-safe: no.
 #include "base/utf16.h"
 
 #include <stdbool.h>
@@ -12,7 +12,8 @@ static uint32_t next_char(const uint16_t *src, size_t left, bool bounded, size_t
   uint32_t unit = src[0];
   *used = 1;
   if (unit < 0xD800 || unit > 0xDFFF) return unit;
-  // A high surrogate is followed by a low one. An unbounded string has at least its NUL to look at.
+  // A high surrogate must be followed by a low one. In an unbounded string at least the NUL
+  // follows.
   if (unit > 0xDBFF || (bounded && left < 2)) return REPLACEMENT;
   uint32_t low = src[1];
   if (low < 0xDC00 || low > 0xDFFF) return REPLACEMENT;

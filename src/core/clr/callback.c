@@ -2,7 +2,7 @@
 // The default callback object: every slot is filled, so the runtime may call any of them.
 // Invariant: QueryInterface accepts an interface only together with all lower versions of it, since
 // one table of 98 slots serves all. References are counted atomically, because the runtime releases
-// them on any thread. Threads: whichever the runtime calls on. Signal-safe: no.
+// them on any thread. Threads: any that the runtime calls on. Signal-safe: no.
 #include <string.h>
 
 #include "base/base.h"

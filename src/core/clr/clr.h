@@ -14,12 +14,12 @@ extern const CLSID cs_clsid_clrsnap;
 
 bool cs_guid_equal(const GUID *a, const GUID *b);
 
-// A profiler's callback object. A larger structure adds state by having it as its first member. The
+// A profiler's callback object. A structure that has it as its first member can add state. The
 // default QueryInterface (IUnknown, ICorProfilerCallback to ICorProfilerCallback11), AddRef and
 // Release work on this member, so an object without it must replace them.
 struct cs_callback {
   ICorProfilerCallback11 base;
-  uint32_t refs;  // starts with 1
+  uint32_t refs;  // starts at 1
   // Called when the last reference is released. NULL for an object that is never freed.
   void (*destroy)(struct cs_callback *self);
 };
@@ -33,13 +33,13 @@ struct cs_callback {
 //       passes back TRUE. It is this value that decides what kind of profiler is loaded, however
 //       the profiler was named (as the main one, in the notification list, or by an attach). Up to
 //       32 notification profilers can be loaded, so TRUE works in all three cases, and leaves the
-//       one main place to a profiler that needs it. The price is that event flags outside of
+//       only main slot to a profiler that needs it. The price is that event flags outside of
 //       COR_PRF_ALLOWABLE_NOTIFICATION_PROFILER are refused (E_INVALIDARG); a profiler with
 //       enter/leave hooks must pass back FALSE.
 void cs_callback_defaults(struct ICorProfilerCallback11Vtbl *vtbl);
 
-// Returns which version of ICorProfilerCallback an interface id means: 1 to 11, 0 for IUnknown, -1
-// for any other. cs_callback_iid is the inverse.
+// Returns the version of ICorProfilerCallback that an interface id stands for: 1 to 11, 0 for
+// IUnknown, -1 for any other. cs_callback_iid is the inverse.
 enum { CS_NEWEST_CALLBACK = 11 };
 int cs_callback_version(REFIID iid);
 const GUID *cs_callback_iid(int version);
@@ -48,5 +48,5 @@ const GUID *cs_callback_iid(int version);
 // dropin.
 HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out);
 
-// Makes the profiler of class cs_clsid_clrsnap. Defined by the room agent.
+// Creates the profiler of class cs_clsid_clrsnap. Defined by the room agent.
 HRESULT cs_profiler_create(const GUID *iid, void **out);

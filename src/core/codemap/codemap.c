@@ -23,7 +23,7 @@ CS_ISLAND static enum cs_stop find_in_range(const struct cs_world *world,
     stop = CS_STOP_INTERPRETED;
   else if ((range->flags & CS_RANGE_CODE_HEAP) && range->heap != 0)
     stop = cs_jit_find(world, range, ip, code);
-  else if (range->flags & CS_RANGE_RANGE_LIST)  // precode and dispatch stubs: a range without a map
+  else if (range->flags & CS_RANGE_RANGE_LIST)  // precode and dispatch stubs, without a map
     code->kind = CS_CODE_STUB;
   if (stop == CS_STOP_UNREADABLE && code->collectible && !world->mem.guard_works)
     return CS_STOP_NO_GUARD;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// codemap: from an ip to the code that contains it: a jitted or ReadyToRun method (or funclet), a
-// stub of the runtime, or a native image. Signal-safe: yes, all of it.
+// codemap: finds the code that contains an ip: a jitted or ReadyToRun method (or funclet), a stub
+// of the runtime, or a native image. Signal-safe: yes, all of it.
 //
 // Managed code is found in the runtime's own range-section map, nibble maps, code headers and
 // ReadyToRun tables, through the offsets of struct cs_layout. What is never freed is read directly;
@@ -11,8 +11,8 @@
 #include "contract/layout.h"
 #include "mem/mem.h"
 
-enum cs_code_kind {  // up to NATIVE in two bits of a call site's word (unwind/sites.h)
-  CS_CODE_NONE,      // in nothing that is known
+enum cs_code_kind {  // the kinds up to NATIVE fit in two bits of a call site's word
+  CS_CODE_NONE,      // unknown code
   CS_CODE_JIT,       // jitted: an ordinary method, a dynamic method or an IL stub
   CS_CODE_R2R,       // ReadyToRun
   CS_CODE_NATIVE,    // an ELF image or the vdso
@@ -23,11 +23,11 @@ struct cs_image;  // images/images.h
 
 struct cs_code {
   enum cs_code_kind kind;
-  bool collectible;       // may be unloaded: so its memory is read guarded
+  bool collectible;       // may be unloaded, so its memory is read guarded
   bool funclet;           // not the method's main body (R2R: only known from the unwind info)
   uint32_t stub_kind;     // CS_CODE_STUB: STUB_CODE_BLOCK_*; 0 if only the range is known
   uint64_t begin, end;    // [begin, end) of the unwind entry that contains the ip
-  uint64_t base;          // that relative addresses in the unwind data refer to
+  uint64_t base;          // added to relative addresses in the unwind data
   uint64_t unwind_info;   // address of the entry's UNWIND_INFO
   uint64_t method_start;  // of the main body (R2R: of the nearest entry that is not chained)
   uint64_t function_id;   // the code header's MethodDesc; 0 for R2R: see GetFunctionFromIP3
@@ -53,7 +53,7 @@ struct cs_world {
 CS_ISLAND bool cs_image_is_runtime(const struct cs_world *world, const struct cs_image *image);
 
 // Finds the code that contains `ip`. For a return address pass `ip - 1`, since a call may be a
-// function's last instruction. `code->kind` is CS_CODE_NONE if nothing is known of it. Returns
+// function's last instruction. `code->kind` is CS_CODE_NONE if the code is unknown. Returns
 // CS_STOP_NONE, or why the map could not be read (CS_STOP_UNREADABLE, CS_STOP_NO_GUARD,
 // CS_STOP_BAD_UNWIND, CS_STOP_INTERPRETED).
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,
@@ -61,21 +61,21 @@ CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip
 // What a walk keeps from one look-up to the next. Starts as {0}; valid for one walk.
 struct cs_collectible_cache;  // codemap/collectible.h
 struct cs_near {
-  // The range section of the last managed code that was found: neighbours on a stack are often in
-  // one section. Never that of collectible code.
-  uint64_t begin, end;  // 0 and 0: none yet
+  // The range section of the last managed code that was found, since neighbours on a stack are
+  // often in one section. It is never that of collectible code.
+  uint64_t begin, end;  // both 0: none yet
   uint64_t r2r_module, heap;
   uint32_t flags;
-  // What was read of collectible code. After a look-up that set it, cs_collectible_release must be
-  // called.
+  // What was read of collectible code. A walk that has set it must call cs_collectible_release.
   struct cs_collectible_cache *cache;
   uint64_t look_at;  // a value of the time-stamp counter, from which on a run (walk/run.c) learns
                      // nothing new; 0: the walk has no limit
 };
-// cs_codemap_find with this. A hit saves the search among images and the map's seven loads.
+// Like cs_codemap_find. If the ip is in the same section, the search among images and the map's
+// seven loads are saved.
 CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64_t ip,
                                             struct cs_near *near, struct cs_code *code);
-// Both for managed code and stubs only.
+// The same for managed code and stubs only.
 CS_ISLAND enum cs_stop cs_codemap_find_managed_near(const struct cs_world *world, uint64_t ip,
                                                     struct cs_near *near, struct cs_code *code);
 CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,

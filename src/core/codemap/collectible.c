@@ -52,7 +52,7 @@ CS_ISLAND bool cs_collectible_read(const struct cs_mem *mem, struct cs_near *nea
     size_t n = CS_COLLECTIBLE_PAGE_BYTES - within;
     if (n > len - done) n = len - done;
     const uint8_t *page = page_at(mem, near->cache, at - within);
-    // Not a whole page is readable, as in tests and in some readers of other processes.
+    // Tests, and some readers of other processes, cannot read whole pages.
     if (page == NULL) return cs_mem_read_guarded(mem, addr, dst, len);
     cs_copy(to + done, page + within, n);
     done += n;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What one walk has read of collectible code, which may be unloaded. A guarded read is a system
 // call of 0.9 us, and finding the method and unwind data of such a frame takes about ten of them.
-// The data lie close together, and reading a page costs no more than reading a word, so a walk
-// keeps copies of the pages that it needed, and of the frames that it found. Both belong to that
+// The data is close together, and reading a page costs no more than reading a word, so a walk keeps
+// copies of the pages that it has needed and of the frames that it has found. Both belong to that
 // walk alone, and are dropped when it ends. Signal-safe: yes.
 //
-// A copy is as good as another read: everything that a walk uses was read at some moment of it, and
-// none of it is freed before the walk has ended, because freeing waits for the epoch. Code that is
-// created meanwhile is not on a stack that does not move.
+// A copy is as good as another read: nothing that a walk has read is freed before the walk ends,
+// because freeing waits for the epoch, and code that is created meanwhile cannot be on the walked
+// stack, which does not change.
 //
 // The copies are in static memory, since a handler's stack has no room for a page. A walk takes a
 // lease when it first meets collectible code. If all leases are taken it reads without.
@@ -17,7 +17,7 @@
 #include "images/images.h"
 
 enum {
-  CS_COLLECTIBLE_LEASES = 64,  // walks that can have one at the same time
+  CS_COLLECTIBLE_LEASES = 64,  // walks that can have one at a time
   CS_COLLECTIBLE_PAGES = 16,
   CS_COLLECTIBLE_PAGE_BYTES = 4096,
   CS_COLLECTIBLE_FRAMES = 64,
@@ -52,5 +52,5 @@ CS_ISLAND struct cs_collectible_frame *cs_collectible_place(const struct cs_near
                                                             uint64_t ip);
 CS_ISLAND void cs_collectible_keep(const struct cs_near *near, struct cs_collectible_frame *frame,
                                    uint64_t ip);
-// Returns the lease at the end of the walk.
+// Gives the lease back at the end of the walk.
 CS_ISLAND void cs_collectible_release(struct cs_near *near);

@@ -4,10 +4,10 @@
 // RUNTIME_FUNCTIONs; a gap between methods is not code. Signal-safe: yes.
 //
 // The nibble map has one nibble for each 32-byte bucket of code. A u32 has eight of them, the most
-// significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4. In contract version 2, a
-// u32 whose lowest nibble is above 8 is a pointer instead: all of its 256 bytes belong to one
-// method, which starts at map base + (u32 & ~15) + (lowest nibble - 9) * 4. Version 1 (.NET 8 and 9)
-// has no pointers: a method covers all empty u32s after its start.
+// significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4. In contract version 2,
+// a u32 whose lowest nibble is above 8 is a pointer instead: all of its 256 bytes belong to one
+// method, which starts at map base + (u32 & ~15) + (lowest nibble - 9) * 4. Version 1 (.NET 8 and
+// 9) has no pointers: a method covers all empty u32s after its start.
 #include "codemap/jit.h"
 
 enum {
@@ -15,7 +15,7 @@ enum {
   BUCKETS_PER_UNIT = 8,
   UNIT_BYTES = BUCKET * BUCKETS_PER_UNIT,
   POINTER_NIBBLE = 9,
-  MAX_UNWIND_INFOS = 65536,  // main body and funclets; a larger number is not that of a header
+  MAX_UNWIND_INFOS = 65536,  // main body and funclets; a header with more is not a header
 };
 
 CS_ISLAND static bool is_pointer(uint32_t unit) {
@@ -61,7 +61,7 @@ CS_ISLAND static bool method_start(const struct cs_reader *r, bool nibbles_only,
     *start = last_start(map_base, unit, bucket - 1);
     return true;
   }
-  // The last u32 before that is not empty. Where there are pointers, it is the one just before.
+  // Go back to the last u32 that is not empty. With pointers, that is the one just before.
   do {
     if (index == 0) return true;
     index--;
@@ -132,7 +132,7 @@ CS_ISLAND enum cs_stop cs_jit_start(const struct cs_world *world, const struct c
   const struct cs_layout *layout = &world->layout;
   const struct cs_reader *r = &range->reader;
   struct cs_members m;
-  uint64_t begin, map_base, at;  // at: the heap's end, then its map; a handler's stack is small
+  uint64_t begin, map_base, at;  // at: the heap's end, then its map (a handler's stack is small)
   uint32_t members =
       cs_max_u32(cs_max_u32(layout->heap_node.start_address, layout->heap_node.end_address),
                  cs_max_u32(layout->heap_node.map_base, layout->heap_node.header_map));

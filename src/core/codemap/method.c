@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// FunctionIDs from memory. A ReadyToRun image has a hash map from the entry points of those of its
-// methods that have been prepared to run to their MethodDescs; all code that runs is in it. A
-// funclet is a function of its own that follows its method's main body, so for a funclet the
-// functions before it are looked up, one after the other, until one is in the map. Signal-safe:
-// yes.
+// FunctionIDs from memory. A ReadyToRun image has a hash map from entry points to MethodDescs, with
+// all methods that have been prepared to run, so all code that runs is in it. A funclet is a
+// function of its own that follows its method's main body, so for a funclet the functions before it
+// are looked up, one after the other, until one is in the map. Signal-safe: yes.
 //
-// The map may grow while it is read: the runtime then fills a new array, puts it in the place of
-// the old one, and frees the old one when it stops for a collection. Invariant: a result counts
-// only if the array was the map's both before and after, and every read of it succeeded. Otherwise
-// it is read again, since an entry that is missed would lead to the wrong method.
+// The map may grow while it is read: the runtime then fills a new array, replaces the old one by
+// it, and frees the old one when it stops for a collection. Invariant: a result is used only if the
+// map had the same array before and after, and every read of it succeeded. Otherwise the map is
+// read again, since a missed entry would lead to the wrong method.
 #include "codemap/method.h"
 
 #include "codemap/r2r.h"
@@ -18,7 +17,7 @@ enum {
   MAX_BACK = 512,      // funclets of one method
   MAX_TRIES = 8,       // look-ups in a map that grows meanwhile
   MAX_PROBES = 4096,   // buckets probed for one key
-  MAX_SLOTS = 4,       // in a bucket; the descriptor must say the same
+  MAX_SLOTS = 4,       // in a bucket; the descriptor must agree
   FIRST_REAL_KEY = 2,  // 0 is an empty slot, 1 a deleted one
 };
 
@@ -57,8 +56,8 @@ CS_ISLAND static bool read_bucket(const struct map *map, uint32_t index, struct 
          get(map->world, at + l->bucket.values, out->value, sizeof out->value);
 }
 
-// Values are stored halved. The bit that this frees in a bucket's first value says that a key of
-// this bucket was put into a later one.
+// Values are stored halved. The bit that this frees says, in a bucket's first value, that a key of
+// this bucket is in a later one.
 CS_ISLAND static bool probe(const struct map *map, uint64_t key, uint64_t *value) {
   uint64_t mask = map->world->layout.hash_value_mask;
   uint32_t seed = (uint32_t)(key >> 2);
@@ -77,7 +76,8 @@ CS_ISLAND static bool probe(const struct map *map, uint64_t key, uint64_t *value
   return false;
 }
 
-// *value is 0 if the map does not have the key. Returns false if that could not be determined.
+// Looks up a key; *value is 0 if the map does not have it. Returns false if the map could not be
+// read consistently.
 CS_ISLAND static bool look_up(const struct cs_world *world, uint64_t address, uint64_t key,
                               uint64_t *value) {
   struct map map;

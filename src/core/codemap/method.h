@@ -15,18 +15,18 @@ struct cs_method {
 // Returns false if it cannot be read.
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method);
-// The same by plain loads, some 100 times as fast: for the method of code that is never unloaded,
-// in a runtime that cs_method_read is known to read correctly.
+// The same by plain loads, about 100 times as fast, for a method whose code is never unloaded, in a
+// runtime that cs_method_read is known to read correctly.
 CS_ISLAND bool cs_method_read_permanent(const struct cs_world *world, uint64_t function_id,
                                         struct cs_method *method);
 
-// For jitted code that starts at `start`: the method, and the address of its debug info. Returns
-// false if there is none, or the code header is not as expected.
+// Finds the method of the jitted code that starts at `start`, and the address of its debug info.
+// Returns false if there is none, or if the code header is not as expected.
 CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start,
                                     uint64_t *function_id, uint64_t *info);
 
-// Finds the method of the ReadyToRun code at `ip` (for a funclet: its parent's), and the start of
-// its main body. Returns false if it is unknown.
+// Finds the method of the ReadyToRun code at `ip` (of a funclet, its parent), and the start of its
+// main body. Returns false if it is unknown.
 CS_ISLAND bool cs_method_of_r2r(const struct cs_world *world, uint64_t ip, uint64_t *function_id,
                                 uint64_t *start);
 

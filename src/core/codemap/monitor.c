@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The locks of objects. Invariant: the layout of a lock, which no descriptor has, counts only where
-// it agrees with one that is described: a sync block must be the one that the sync table has under
-// the block's own index. All reads are guarded. Any thread. Signal-safe: yes.
+// The locks of objects. Invariant: the layout of a lock, which no descriptor has, is trusted only
+// where it agrees with what is described: a sync block must be the one at its own index in the sync
+// table. All reads are guarded. Any thread. Signal-safe: yes.
 #include "codemap/monitor.h"
 
 #include "contract/supported.h"
@@ -25,9 +25,10 @@ CS_ISLAND uint64_t cs_object_class(const struct cs_world *world, uint64_t object
   return object % 8 == 0 && get_word(world, object, &class) ? class & ~(uint64_t)MARKS : 0;
 }
 
-// The object that the sync table has beside the lock, if the object's header leads back to it.
+// Returns the object that the sync table has for the lock, if the object's header leads back to the
+// entry.
 CS_ISLAND static uint64_t object_of(const struct cs_world *world, uint64_t entry, uint32_t index) {
-  // Of the 4 bytes before the object: what they are, and the index.
+  // In the 4 bytes before the object: what they contain, and the index.
   enum { KIND = 0x0C000000, IS_INDEX = 0x08000000, INDEX = 0x03FFFFFF };
   const struct cs_object_layout *o = &world->layout.objects;
   uint64_t object;
@@ -43,7 +44,7 @@ CS_ISLAND bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
                                  struct cs_object_monitor *out) {
   enum { LOCKED = 1, INDEX = 0x7FFFFFFF };
   const struct cs_object_layout *o = &world->layout.objects;
-  struct {  // AwareLock, as it begins
+  struct {  // the beginning of an AwareLock
     uint32_t state, recursion, owner, pad;
     uint64_t owner_os_id;
     uint32_t pinned, index;

@@ -6,15 +6,16 @@
 
 #include "codemap/codemap.h"
 
-// The object's MethodTable; 0: unreadable.
+// Returns the object's MethodTable, or 0 if it is unreadable.
 CS_ISLAND uint64_t cs_object_class(const struct cs_world *world, uint64_t object);
 
 enum { CS_MONITOR_OWNER = 16 };  // offset of the owner's OS id (64 bits) in the monitor
 struct cs_object_monitor {
-  uint64_t object;  // 0: unknown (a collection moves it at this moment)
+  uint64_t object;  // 0: unknown (a collection is moving it)
   bool locked;
-  // The owner's ids: the OS's, in the process's PID namespace, and the runtime's (Thread.Id). 0: it
-  // is just being taken or released, or (the OS's only) the owner had ended before anyone waited.
+  // The owner's ids: the OS's, in the process's PID namespace, and the runtime's (Thread.Id). 0:
+  // the lock is just being taken or released, or (the OS's id only) the owner had ended before any
+  // thread waited.
   uint64_t owner_os_id;
   uint32_t owner;
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Permanent code: range sections that neither they nor any pointer that leads to them marks as
-// collectible. Invariant: a method is listed by the nibble map alone; its code header is what is to
-// be checked. Signal-safe: yes.
+// Permanent code: the code of range sections that are not marked as collectible, neither themselves
+// nor in any pointer that leads to them. Invariant: methods are found by the nibble map alone,
+// since their code headers are what is to be checked. Signal-safe: yes.
 #include "codemap/permanent.h"
 
 #include "codemap/jit.h"
 
 enum {
-  STEP = 64,  // small methods may be passed over
+  STEP = 64,  // small methods may be skipped
   PAGE = 4096,
 };
 

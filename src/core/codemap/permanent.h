@@ -6,7 +6,7 @@
 #include "codemap/codemap.h"
 #include "contract/contract.h"
 
-// Adds the permanent code in [begin, end) to `list`, as far as there is room. Addresses are taken in
-// ascending order.
+// Adds the permanent code in [begin, end) to `list`, as far as there is room. Must be called with
+// ascending addresses.
 CS_ISLAND void cs_permanent_add(const struct cs_world *world, uint64_t begin, uint64_t end,
                                 struct cs_permanent *list);

@@ -18,8 +18,8 @@ struct cs_r2r_table {
 // (crossgen's --hot-cold-splitting, which no shipped image has).
 CS_ISLAND bool cs_r2r_table_of(const struct cs_world *world, uint64_t ip,
                                struct cs_r2r_table *table);
-// Find the last function that begins at or before `ip`, and the address at which function `index`
-// begins.
+// cs_r2r_index_of finds the last function that begins at or before `ip`, cs_r2r_begin the address
+// at which function `index` begins.
 CS_ISLAND bool cs_r2r_index_of(const struct cs_world *world, const struct cs_r2r_table *table,
                                uint64_t ip, uint32_t *index);
 CS_ISLAND bool cs_r2r_begin(const struct cs_world *world, const struct cs_r2r_table *table,

@@ -50,7 +50,7 @@ CS_ISLAND static bool is_interpreted(const struct cs_layout *layout, const struc
          of_jit != 0 && of_jit != manager;
 }
 
-// The heap of interpreted code stays unknown, so that nobody reads the headers in it.
+// The heap of interpreted code is left 0, so that no code header in it is read.
 CS_ISLAND static bool read_section(const struct cs_layout *layout, uint64_t section,
                                    struct cs_range *range) {
   struct cs_members m;
@@ -108,7 +108,7 @@ CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
     if (!read_fragment(layout, r, fragment, &f)) return unreadable(r);
     if (ip >= f.begin && ip < f.end) {
       if (!read_section(layout, f.section, range)) return unreadable(r);
-      // A section may be marked although no pointer that led to it was; the stricter one counts.
+      // A section may be marked although no pointer that leads to it is; the stricter one counts.
       if (range->flags & CS_RANGE_COLLECTIBLE) r->guarded = true;
       range->found = true;
       return CS_STOP_NONE;

@@ -11,7 +11,7 @@ struct cs_range {
   uint64_t heap;        // CodeHeapListNode* of a code heap, else 0
   uint32_t flags;       // CS_RANGE_*
   bool found;
-  struct cs_reader reader;  // that everything in this range is to be read with
+  struct cs_reader reader;  // for everything in this range
 };
 
 // Fills in `range`; range->found is false if no section contains `ip`. `near` may be NULL.

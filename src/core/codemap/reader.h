@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads of runtime structures, direct or guarded depending on what they belong to. Signal-safe:
+// Reads of runtime structures: direct, or guarded if they belong to collectible code. Signal-safe:
 // yes.
 #pragma once
 
@@ -32,15 +32,15 @@ CS_ISLAND static inline bool cs_get_u32(const struct cs_reader *r, uint64_t addr
   return cs_mem_u32(r->mem, addr, out);
 }
 
-// Several members of one structure. If guarded, all are copied at once, since each guarded read is
-// a system call of 0.9 us; if not, each is read when it is asked for.
+// Several members of one structure. If they are guarded, all are copied at once, since each guarded
+// read is a system call of 0.9 us; if not, each is read when it is needed.
 struct cs_members {
   const struct cs_reader *reader;
   uint64_t base;
   uint8_t copy[CS_MEMBERS_BYTES];
 };
 
-// `size` reaches to the end of the last member that will be read. Returns false if it is
+// `size` must include the last member that will be read. Returns false if the structure is
 // unreadable.
 CS_ISLAND static inline bool cs_members_open(struct cs_members *m, const struct cs_reader *r,
                                              uint64_t base, size_t size) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The self-check: compares the layout with what the profiling API says of the same things.
-// Invariant: everything is read guarded, so that a wrong layout is detected and does not fault.
-// Nothing is trusted because of its version number. Threads: a native thread of the library's, or a
-// callback. Signal-safe: no.
+// The self-check: compares the layout with what the profiling API says about the same things.
+// Invariant: everything is read guarded, so that a wrong layout is detected instead of causing a
+// fault. Nothing is trusted because of its version number. Threads: one of the library's native
+// threads, or a callback. Signal-safe: no.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,13 +72,14 @@ bool cs_contract_check_method(const struct cs_layout *l, FunctionID function, UI
   return check_header(l, header, code_start, err);
 }
 
-// ---- all methods ----
-// The code at `start` is never freed, and neither is its method, so the CLR may be asked about both.
+// ---- all methods ---- The code at `start` is never freed, and neither is its method, so it is
+// safe to ask the CLR about both.
 static bool check_function(const struct cs_layout *l, ICorProfilerInfo15 *info, uint64_t start,
                            struct cs_code_check *report, struct cs_error *err) {
   FunctionID function = 0;
   uint64_t header;
-  // Fails for a method without metadata, and for one whose compilation has been given up meanwhile.
+  // This fails for a method without metadata, and for one whose compilation was abandoned
+  // meanwhile.
   if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)start, &function) != S_OK)
     return true;
   if (!has_header(l, function, start, &header)) {
@@ -95,7 +96,7 @@ static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo
   for (uint32_t i = 0; i < code->starts; i++)
     if (!check_function(l, info, code->start[i], report, err)) return CS_CHECK_FAILED;
   if (report->methods > 0) return CS_CHECK_PASSED;
-  // Ten that do not match are conclusive.
+  // Ten mismatches are conclusive.
   if (report->unmatched < 10) return CS_CHECK_NOT_YET;
   (void)cs_error_set(err,
                      "self-check failed: of %u jitted methods none has a code header where the "
@@ -104,9 +105,10 @@ static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo
   return CS_CHECK_FAILED;
 }
 
-// ---- ReadyToRun images ---- The module's base must be what the profiling API says, and the table
-// of runtime functions must lie in the image and be sorted. A component of a composite image has
-// its table elsewhere, and is not checked.
+// ---- ReadyToRun images ----
+// The module's base must be what the profiling API says, and the table of runtime functions must
+// lie in the image and be sorted. A component of a composite image has its table elsewhere, and is
+// not checked.
 static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, ModuleID module,
                          struct cs_code_check *report, struct cs_error *err) {
   LPCBYTE api_base = NULL;
@@ -148,7 +150,7 @@ static bool is_permanent(const struct cs_permanent *code, ModuleID module) {
   return false;
 }
 
-// Only what both the CLR and the code map name is a module, and is never unloaded.
+// Only what both the CLR and the code map list is certain to be a module that is never unloaded.
 static bool check_modules(const struct cs_layout *l, ICorProfilerInfo15 *info,
                           const struct cs_permanent *code, struct cs_code_check *report,
                           struct cs_error *err) {
@@ -205,7 +207,7 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
   uint64_t frame;
   if (!cs_guarded_u32(thread + layout->thread.os_id, &os_id) ||
       !cs_guarded_u64(thread + layout->thread.frame, &frame)) {
-    return CS_CHECK_NOT_YET;  // it has ended in between
+    return CS_CHECK_NOT_YET;  // the thread has ended
   }
   // In a thread that has ended in between the id is 0, or another thread has taken its place.
   if (os_id == 0 || (os_id != os_tid && !is_thread_of_ours(os_tid))) return CS_CHECK_NOT_YET;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Makes the layout of a process: finds the runtime, checks that its version is supported, and
-// parses a copy of its descriptor, or our own description of it. Invariant: `out` is only filled in
-// as a whole. The descriptor's memory is read guarded, so a wrong pointer leads to a refusal.
-// Threads: any, at start. Signal-safe: no.
+// parses a copy of its descriptor, or clrsnap's own description of the runtime. Invariant: `out` is
+// only filled in as a whole. The descriptor's memory is read guarded, so a wrong pointer leads to a
+// refusal. Threads: any, at start. Signal-safe: no.
 #include "contract/contract.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool refuse_old(const struct cs_runtime_version *v, struct cs_error *err)
                       0, builds->last);
 }
 
-// A description of ours may be used instead of a descriptor.
+// clrsnap's own description may be used instead of a descriptor.
 static bool check_version(const struct cs_runtime_version *v, bool has_descriptor,
                           struct cs_error *err) {
   if (cs_build_is_described(v->major, v->minor, v->build)) return true;
@@ -71,8 +71,8 @@ static bool with_descriptor(const struct cs_mem *mem, uint64_t at, use_descripto
   return ok;
 }
 
-// By a description of ours. What the runtime's own descriptor has must be the same; a single-file
-// program of .NET 9 does not export it, and has not been tried.
+// Parses clrsnap's own description. Whatever the runtime's descriptor has as well must be the same
+// there. A single-file program of .NET 9 does not export its descriptor, and has not been tried.
 static bool parse_description(const struct cs_mem *mem, const struct cs_contract_place *place,
                               const struct cs_description *ours, struct cs_layout *out,
                               struct cs_error *err) {
@@ -114,7 +114,7 @@ static bool read_at(struct cs_layout *out, const struct cs_mem *mem,
   layout.runtime_minor = place->version.minor;
   layout.runtime_build = place->version.build;
   cs_contract_add_measured(&layout);
-  // Handlers read it directly.
+  // Handlers read this variable directly.
   if (layout.jit_manager != 0 &&
       (layout.jit_manager < place->begin || layout.jit_manager > place->end - 8)) {
     return cs_error_set(err,

@@ -9,8 +9,8 @@
 //   2. cs_contract_check_thread  for each thread as it becomes known: in ThreadAssignedToOSThread,
 //                                on that thread; for those of EnumThreads, in
 //                                ProfilerAttachComplete.
-//   3. cs_contract_check_code    on a thread of the library's or in a callback, repeatedly (every
-//                                few milliseconds), until it returns something other than
+//   3. cs_contract_check_code    on a thread of the library or in a callback, repeatedly (every few
+//                                milliseconds), until it returns something other than
 //                                CS_CHECK_NOT_YET. At Initialize no method has been jitted, and the
 //                                profiling API names no other code to compare with.
 //
@@ -24,34 +24,34 @@
 #include "mem/mem.h"
 
 struct cs_runtime_version {
-  uint16_t major, minor, build;  // 0.0.0: unknown
+  uint16_t major, minor, build;  // 0.0.0 if unknown
 };
 
 // Gets the version from the profiling API. Returns false if there is no ICorProfilerInfo3.
 bool cs_runtime_version_get(IUnknown *info, struct cs_runtime_version *out);
 
 // Finds the runtime in this process (libcoreclr.so, or the executable of a single-file
-// application), reads and validates its descriptor, and fills in `out`. With `version` NULL the
+// application), reads and validates its descriptor, and fills in `out`. If `version` is NULL, the
 // version is taken from the path of libcoreclr.so. Takes the dynamic loader's lock. On failure
-// returns false, and `err` has one sentence for the user: the runtime is not supported yet, is
-// unknown, or has a descriptor that is not as expected.
+// returns false, with a sentence for the user in `err`: the runtime is not supported yet, is
+// unknown, or has an unexpected descriptor.
 bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
                       struct cs_error *err);
 
-// The place of a runtime in another process or in this one.
+// Where a runtime is, in this process or another one.
 struct cs_contract_place {
   uint64_t descriptor;  // its address, 0: the runtime has none
   uint64_t begin, end;  // of the runtime's mapping, [begin, end)
   struct cs_runtime_version version;
   uint64_t debug_table;  // the address of its table for its debugger, 0: it has none
 };
-// The same for a runtime whose place is known, over any source of memory that fails instead of
-// faulting.
+// Like cs_contract_read, for a runtime whose place is known, over any source of memory that fails
+// instead of faulting.
 bool cs_contract_read_at(struct cs_layout *out, const struct cs_mem *mem,
                          const struct cs_contract_place *place, struct cs_error *err);
 
-// Fills in what no descriptor has and was measured on this version (layout->runtime_major), or
-// CS_NO_FIELD.
+// Fills in the fields that no descriptor has, as measured on this version (layout->runtime_major),
+// or CS_NO_FIELD.
 void cs_contract_add_measured(struct cs_layout *layout);
 
 // Looks for the hijack fields of a Thread (see cs_contract_check_thread), and fills in
@@ -60,7 +60,7 @@ void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem,
 
 enum cs_check {
   CS_CHECK_PASSED,
-  CS_CHECK_NOT_YET,  // there was nothing to compare with so far
+  CS_CHECK_NOT_YET,  // there was nothing to compare with yet
   CS_CHECK_FAILED,   // `err` says what did not match; nothing may be walked
 };
 
@@ -87,9 +87,9 @@ struct cs_permanent {
 };
 
 // Compares code headers and ReadyToRun tables with what the profiling API says about the code in
-// `code`; about other code the API may not be asked, since it may be freed meanwhile. Calls
-// EnumModules, so only a native thread or a callback may call it. All reads are guarded: wrong
-// offsets make it fail, not fault.
+// `code`. The API must not be asked about other code, which may be freed meanwhile. Calls
+// EnumModules, so only a native thread or a callback may call it. All reads are guarded, so wrong
+// offsets make it fail instead of fault.
 enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfilerInfo15 *info,
                                      const struct cs_permanent *code, struct cs_code_check *report,
                                      struct cs_error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Descriptions of ours of runtimes that do not describe their code map, in the form of a data
+// clrsnap's own descriptions of runtimes that do not describe their code map, in the form of a data
 // contract descriptor. Private to the room. Not for handlers.
 #pragma once
 

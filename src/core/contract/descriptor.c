@@ -9,16 +9,16 @@
 
 #include "contract/json.h"
 
-// No structure that is read here is larger, so a larger offset is refused before it is used.
+// No structure is larger, so a larger offset is refused before it is used.
 #define MAX_OFFSET 65536u
 
 struct contract {
   const char *name;
   const char *version;
 };
-// The algorithms that this code implements. In another version the same fields may have another
-// meaning. Of ExecutionManager it knows two: in version 1, that of .NET 8 and 9, the map of a code
-// heap has no pointers.
+// The versions of the algorithms that this code implements. In another version the same fields may
+// mean something else. It knows two versions of ExecutionManager: in version 1, that of .NET 8 and
+// 9, the map of a code heap has no pointers.
 static const struct contract contracts[] = {
     {"ExecutionManager", "2"}, {"StackWalk", "1"}, {"Thread", "1"},
     {"Exception", "1"},        {"Loader", "1"},
@@ -106,13 +106,13 @@ static const struct field fields[] = {
     CS_MACHINE_FIELDS,
     F("ExceptionInfo", "PreviousNestedInfo", exception_info.previous_nested),
 };
-// Required where the runtime has such Frames, which .NET 8 and 9 have not.
+// Required if the runtime has such Frames, which .NET 8 and 9 do not.
 static const struct field software_exception_fields[] = {
     F("SoftwareExceptionFrame", "TargetContext", software_exception_frame.target_context),
     F("SoftwareExceptionFrame", "ReturnAddress", software_exception_frame.return_address),
 };
-// Without them names, states or lines are missing. A field that a later runtime has renamed is here
-// by both names.
+// Without these, names, states or lines are missing. A field that a later runtime has renamed is
+// listed by both names.
 static const struct field optional_fields[] = {
     F("Module", "Path", module.path),
     F("DynamicMethodDesc", "MethodName", dynamic_method_desc.name),
@@ -184,7 +184,7 @@ static const struct global globals[] = {
     ID("FaultingException", faulting_exception),
     ID("Hijack", hijack),
 };
-// Kinds of Frames come and go. At a Frame of a kind that is not known a walk ends.
+// Not every version has these kinds of Frames. A walk ends at a Frame of an unknown kind.
 static const struct global optional_frames[] = {
     ID("SoftwareException", software_exception),
     ID("FuncEval", func_eval),
@@ -314,8 +314,8 @@ static bool read_global(const struct cs_json *json, int root, const struct globa
 }
 
 // The runtime's CONTEXT is the last member of a SoftwareExceptionFrame, so the frame's size gives
-// its size: 3,232 on .NET 10 (3,520 - 288). No field has it by name, except in a description of
-// ours of a runtime without such Frames.
+// its size: 3,232 on .NET 10 (3,520 - 288). No field names it, except in clrsnap's own description
+// of a runtime without such Frames.
 static bool read_context_size(const struct cs_json *json, int types, struct cs_layout *out,
                               struct cs_error *err) {
   bool is_frame = out->frame_ids.software_exception != CS_NO_FRAME;
@@ -380,7 +380,7 @@ bool cs_descriptor_parse(const char *text, size_t len, const uint64_t *pointers,
   return ok;
 }
 
-// ---- Two sources ----
+// ---- Comparison of two sources ----
 
 static bool differs(const char *type, const char *name, uint64_t theirs, uint64_t ours,
                     struct cs_error *err) {

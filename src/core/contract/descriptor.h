@@ -27,10 +27,10 @@ bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_e
 bool cs_descriptor_parse(const char *json, size_t len, const uint64_t *pointers, uint32_t count,
                          struct cs_layout *out, struct cs_error *err);
 
-// Compares a layout with everything that this descriptor has of it. Returns false if they differ.
+// Compares a layout with every value that this descriptor also has. Returns false if they differ.
 bool cs_descriptor_compare(const char *json, size_t len, const uint64_t *pointers, uint32_t count,
                            struct cs_layout *layout, struct cs_error *err);
 
-// Returns whether every read by this layout stays within what is read; cs_descriptor_parse calls
+// Returns whether no read by this layout leaves the copy of a structure. cs_descriptor_parse calls
 // it.
 bool cs_descriptor_check_limits(const struct cs_layout *layout, struct cs_error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Guarded reads: the kernel copies, and returns EFAULT where a load would fault. If a sandbox
 // refuses process_vm_readv, /proc/self/mem is read instead. Invariant: returns true only if all
-// bytes were read. Any thread. Signal-safe: no (the second way opens a file).
+// bytes were read. Any thread. Signal-safe: no (the latter opens a file).
 #include "contract/guarded.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads of this process' memory that fail instead of faulting, for checks that may look in the
+// Reads of this process's memory that fail instead of faulting, for checks that may look in the
 // wrong place. Private to the room. Not for handlers.
 #pragma once
 

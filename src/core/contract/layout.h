@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "contract/machine.h"
 
-// Identifiers that explicit frames have in their first word. CS_NO_FRAME: the runtime has no such
-// frames.
+// The first words of explicit Frames, which identify their kinds. CS_NO_FRAME: the runtime has no
+// Frames of that kind.
 struct cs_frame_ids {
   uint64_t inlined_call, resumable, redirected_thread, faulting_exception, software_exception;
   uint64_t func_eval, pinvoke_calli, hijack, prestub_method, call_counting_helper;
@@ -37,26 +37,26 @@ struct cs_layout {
 
   struct {
     uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
-    uint32_t exposed_object;  // handle of the managed Thread; CS_NO_FIELD: unknown
-    uint32_t locals;          // as above
+    uint32_t exposed_object;  // optional: handle of the managed Thread
+    uint32_t locals;          // optional
   } thread;
-  // From the locals of a thread to where it allocates; CS_NO_FIELD: unknown.
+  // Optional: the way from a thread's locals to its allocation context.
   struct {
     uint32_t context, gc_context, pointer, limit;
   } allocation;
   struct {
-    uint32_t length, first_char;  // CS_NO_FIELD: as above
+    uint32_t length, first_char;  // optional
   } string;
   struct {
-    uint32_t size;   // of an array, up to its elements; CS_NO_FIELD: unknown
-    uint32_t count;  // of its elements; as above
+    uint32_t size;   // optional: of an array, up to its elements
+    uint32_t count;  // optional: the number of its elements
   } array;
   struct {
     uint32_t first_link;  // of a list through thread.link_next
-    uint32_t dead_count;  // CS_NO_FIELD: unknown
+    uint32_t dead_count;  // optional
   } thread_store_fields;
-  // In no descriptor: found in a new thread, else 0 (docs/runtime-offsets.md). The hijacked return
-  // address, and the address of its stack slot, in the Thread.
+  // The hijacked return address, and the address of its stack slot, in the Thread. No descriptor
+  // has them: they are found in a new thread (docs/runtime-offsets.md), and 0 until then.
   struct {
     uint32_t hijack_return_address, hijack_slot;
   } hijack;
@@ -78,10 +78,10 @@ struct cs_layout {
   struct cs_runtime_function runtime_function;
   struct {
     uint32_t ready_to_run_info, base;
-    uint32_t path;   // CS_NO_FIELD: unknown
-    uint32_t types;  // lookup_map by mdTypeDef; as above
+    uint32_t path;   // optional
+    uint32_t types;  // optional: lookup_map by mdTypeDef
   } module;
-  // CS_NO_FIELD, as in the next two: unknown
+  // Optional, like the next two.
   struct {
     uint32_t table, next, count;
   } lookup_map;
@@ -89,10 +89,10 @@ struct cs_layout {
     uint32_t fields, method_table, field_count, static_count;
   } ee_class;
   struct {
-    uint32_t size, gc;  // they lie before a class's auxiliary data
+    uint32_t size, gc;  // they precede a class's auxiliary data
   } statics;
   struct {
-    uint32_t name;  // CS_NO_FIELD: as above
+    uint32_t name;  // optional
   } dynamic_method_desc;
   struct {
     uint32_t header, composite_info, runtime_functions, num_runtime_functions;
@@ -112,25 +112,26 @@ struct cs_layout {
   } method_desc_chunk;
   struct {
     uint32_t module;
-    uint32_t canonical;  // class, or canonical MethodTable | 1. CS_NO_FIELD: unknown
-    uint32_t parent;     // as above
-    uint32_t flags2;     // the highest 24 bits: the class's mdTypeDef; as above
-    uint32_t auxiliary;  // as above
+    uint32_t canonical;  // optional: the class, or the canonical MethodTable | 1
+    uint32_t parent;     // optional
+    uint32_t flags2;     // optional; the highest 24 bits are the class's mdTypeDef
+    uint32_t auxiliary;  // optional
   } method_table;
-  // Types of arrays and generic arguments, and locks (command/objects, codemap/monitor.c).
-  // CS_NO_FIELD: unknown.
+  // Optional: types of arrays and generic arguments, and locks (command/objects,
+  // codemap/monitor.c).
   struct cs_object_layout {
     uint32_t flags, base_size, element;  // of MethodTable
     uint32_t thread_data;                // of Thread: its ThreadLocalData
     uint32_t in_flight;                  // of ThreadLocalData
     uint32_t sync_size, sync_block;      // of an entry of the sync table
   } objects;
-  // Before the word that objects.element leads to; CS_NO_FIELD: unknown.
+  // Optional. The first two precede the word to which objects.element leads; the others are in the
+  // MethodDesc of a generic method.
   struct {
     uint32_t dictionaries, arguments;
   } generics;
   struct {
-    uint32_t message;  // CS_NO_FIELD: unknown
+    uint32_t message;  // optional
   } exception;
   struct {
     uint32_t begin, size;
@@ -165,9 +166,9 @@ struct cs_layout {
   struct cs_callee_saved callee_saved;
   struct {
     uint32_t previous_nested;
-    // CS_NO_FIELD: unknown. In no descriptor of .NET 10 (docs/runtime-offsets.md).
+    // Optional: no descriptor of .NET 10 has them (docs/runtime-offsets.md).
     uint32_t flags, handler_entered, unwound_lo, unwound_hi;
-    // Of .NET 9 only, which does not move unwound_hi with each frame.
+    // Only on .NET 9, which does not move unwound_hi with each frame.
     uint32_t method_to_leave, iterator_sp, handler_callers_sp;
   } exception_info;
   struct cs_frame_ids frame_ids;
@@ -176,12 +177,13 @@ struct cs_layout {
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
 
-// Fields that only names, asynchronous callers and walks of the heap need may be missing.
+// The value of a missing field. Only fields that names, async callers and walks of the heap need
+// may be missing.
 #define CS_NO_FIELD UINT32_MAX
 #define CS_NO_FRAME UINT64_MAX
 
-// Sizes of the copies of structures that are read as a whole. Their members are indices into these
-// copies, so a layout in which they lie outside of them is refused (contract/limits.c).
+// Sizes of the copies of structures that are read as a whole. Offsets of members index these
+// copies, so a layout with an offset outside of its copy is refused (contract/limits.c).
 #define CS_MEMBERS_BYTES 96u
 #define CS_METHOD_DESC_BYTES 64u
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The limits of a layout. Invariant: a layout that has passed never leads a read out of the copy of
-// a structure, whoever wrote the descriptor, which may be that of another process. Any thread.
-// Signal-safe: no.
+// The limits of a layout. Invariant: a layout that has passed never makes a read leave the copy of
+// a structure, even if the descriptor, which may be that of another process, is hostile. Any
+// thread. Signal-safe: no.
 #include "contract/descriptor.h"
 
 struct member {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds the runtime by the dynamic loader's list of objects and by dynamic symbols. Invariant: an
-// address is only taken for the descriptor's if it lies in the runtime's own mapping, so that a
+// address is accepted as the descriptor's only if it lies in the runtime's own mapping, so that a
 // symbol of that name in another library does no harm. Threads: any, at start only, since it takes
 // the dynamic loader's lock. Signal-safe: no.
 #include "contract/runtime.h"
@@ -53,7 +53,7 @@ static bool is_single_file_host(struct cs_runtime *runtime) {
   runtime->path[n > 0 ? n : 0] = '\0';
   runtime->single_file = true;
   if (cs_runtime_descriptor(runtime) != 0) return true;
-  // Before .NET 10 the single-file host has no descriptor, but this symbol for debuggers.
+  // Before .NET 10 a single-file host has no descriptor, but it has this symbol for debuggers.
   uint64_t info = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "DotNetRuntimeInfo");
   return info >= runtime->begin && info < runtime->end;
 }

@@ -15,7 +15,7 @@ struct cs_runtime {
 bool cs_runtime_find(struct cs_runtime *out);
 // Returns the descriptor's address, or 0 if the runtime has none (.NET 8 and earlier).
 uint64_t cs_runtime_descriptor(const struct cs_runtime *runtime);
-// The same of its table for its debugger, g_dacTable.
+// The same for g_dacTable, the runtime's table for its debugger.
 uint64_t cs_runtime_debug_table(const struct cs_runtime *runtime);
 // Parses the version in .../Microsoft.NETCore.App/10.0.12/libcoreclr.so. Returns false if the path
 // has none.

@@ -8,8 +8,8 @@
 #include "base/base.h"
 
 enum {
-  // The major version of .NET that is tested. No contract describes these layouts of it, which are
-  // therefore read on no other version:
+  // The major version of .NET that is tested. Its contract does not describe these layouts, so they
+  // are read on no other version, unless the file says so:
   //   ExInfo's words                                          contract/contract.c
   //   the words after a method's code header                  codemap/method.c
   //   the words after ThreadStore.DeadCount, and g_dacTable   remote/collector.c
@@ -17,7 +17,7 @@ enum {
   //   a monitor                                               codemap/monitor.c
   //   what a thread waits for                                 objects/objects.c
   CS_SUPPORTED_RUNTIME = 10,
-  // The major version whose descriptor is known from the runtime's sources only: no test has run on
+  // The major version whose descriptor is known from the runtime's sources only; no test has run on
   // it.
   CS_PREPARED_RUNTIME = 11,
   // The first major version that reads DOTNET_PROFILER and the like (process/profiler_env.h).
@@ -26,8 +26,9 @@ enum {
   CS_SUPPORTED_R2R = 16,  // the first one that packs its debug info this way
 };
 
-// Builds that do not describe their code map, and are read by our own description of their major
-// version (contract/net9.json). Both ends of a range were measured (docs/new-runtime.md).
+// Builds that do not describe their code map, and are read by clrsnap's own description of their
+// major version (contract/net9.json). Both ends of a range have been measured
+// (docs/new-runtime.md).
 struct cs_builds {
   unsigned major, first, last;  // MAJOR.0.first to MAJOR.0.last
 };

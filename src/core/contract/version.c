@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Gets the runtime's version from the profiling API. A file of its own, so that code that reads
-// another process' contract does not depend on the profiling API. Invariant: 0.0.0 if it is not
-// available. Any thread that may call the API. Signal-safe: no.
+// Gets the runtime's version from the profiling API. It has a file of its own so that code that
+// reads another process's contract does not depend on the profiling API. Invariant: 0.0.0 if it is
+// not available. Any thread that may call the API. Signal-safe: no.
 #include <string.h>
 
 #include "contract/contract.h"

@@ -10,7 +10,7 @@
 
 // How a register of the caller is found.
 enum cs_cfi_how {
-  CS_CFI_SAME,       // unchanged: the function does not touch it
+  CS_CFI_SAME,       // unchanged: the function has not touched it
   CS_CFI_AT_CFA,     // at [cfa + off]
   CS_CFI_AT_SP,      // at [rsp + off]      (DW_CFA_expression: breg7 off; signal trampolines)
   CS_CFI_AT_FP,      // at [rbp + off]      (DW_CFA_expression: breg6 off; realigned stacks)
@@ -56,7 +56,7 @@ struct cs_image {
   uint32_t row_count;
   uint32_t block_count;       // the number of blocks up to the last row
   uint8_t block_bits;         // a block is 1 << block_bits bytes: 256, or more if rows are few
-  const uint32_t *row_ip;     // sorted; row i holds from begin + row_ip[i]
+  const uint32_t *row_ip;     // sorted; row i applies from begin + row_ip[i]
   const uint16_t *row_rule;   // index into the rules; CS_NO_RULE: a gap between functions
   const uint32_t *block_row;  // for each block of text, the last row that starts at or before it
   const char *path;           // from /proc/self/maps; "[vdso]"
@@ -72,8 +72,8 @@ struct cs_image {
 #define CS_NO_RULE 0xFFFFu
 #define CS_BLOCK_BITS 8u
 struct cs_images {  // immutable once published, except for `loaded`
-  // The value of cs_loader_now at a moment when these were all images of the process.
-  // CS_LOADER_UNSETTLED: there was no such moment, and some may be gone already.
+  // The value of cs_loader_now at a moment when these were all of the process's images.
+  // CS_LOADER_UNSETTLED: there was no such moment, and some may already be gone.
   uint64_t loaded;
   uint32_t sequence;  // 1 for the first table, then counting up
   uint32_t count;

@@ -15,7 +15,7 @@
 #include "base/hash.h"
 
 enum {
-  CS_LOADER_WORDS = 8,     // 1 to 3 words were seen to have the counter's value
+  CS_LOADER_WORDS = 8,     // 1 to 3 words have been seen with the counter's value
   CS_LOADER_UNSETTLED = 0  // images are changing right now, or it is not known
 };
 
@@ -27,10 +27,10 @@ struct cs_loader {
 };
 
 // Returns a number that identifies the set of images: it changes whenever one is loaded or
-// unloaded, and does not recur, except for 1 in 2^63. CS_LOADER_UNSETTLED: there is none now. The
-// state is read first, so that for an image whose address range another one may have taken, either
-// the counters have changed or the state is not consistent yet. The words are added and not mixed by
-// an exclusive or, because two counters that grow together must not cancel each other out.
+// unloaded, and recurs with a probability of 2^-63. CS_LOADER_UNSETTLED: there is no such number
+// now. The state is read first, so that if another image may have taken the address range of one,
+// either the counters have changed or the state is not consistent yet. The words are added and not
+// mixed by an exclusive or, because two counters that grow together must not cancel each other out.
 CS_ISLAND static inline uint64_t cs_loader_now(const struct cs_loader *loader) {
   if (loader->r_state == NULL) return 1;
   if (loader->loaded == NULL || cs_load_acquire(loader->r_state) != 0) return CS_LOADER_UNSETTLED;

@@ -2,10 +2,10 @@
 // mem: guarded reads of this process. Signal-safe: cs_mem_read_guarded. cs_mem_init_self runs at
 // start only.
 //
-// A guarded read asks the kernel to copy (process_vm_readv on this very process), so that memory
-// that has been unmapped makes it fail instead of faulting. It costs about 0.9 us where a load
-// costs nothing, so it is used only for memory that may go away under a walk: that of collectible
-// code and dynamic methods.
+// A guarded read asks the kernel to copy (process_vm_readv on this very process), so that it fails
+// instead of faulting if the memory has been unmapped. It costs about 0.9 us where a load costs
+// nothing, so it is used only for memory that may go away under a walk: that of collectible code
+// and dynamic methods.
 #include "mem/mem.h"
 
 #include <sys/syscall.h>

@@ -14,25 +14,27 @@ struct cs_mem {
   // Reads `len` bytes at `addr`; returns false if they are not readable. NULL: plain loads from
   // this process.
   bool (*read)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
-  // What a guarded read calls if `read` is set. NULL: `read`, which then never faults.
+  // What a guarded read calls if `read` is set. NULL: `read` itself, which then never faults.
   bool (*read_guarded)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
-  // If `read` is set: the walked stack nevertheless lies at its own addresses in this process, all
-  // of it, so that the loop that loads its words directly (walk/run.c) may be used. Set by
+  // If `read` is set: all of the walked stack is nevertheless at its own addresses in this process,
+  // so the loop that loads its words directly (walk/run.c) may be used. Set only by
   // tests/tools/handlers_walk.c.
   bool stack_in_place;
-  int pid;           // this process' own id, for guarded reads
+  int pid;           // this process's own id, for guarded reads
   bool guard_works;  // process_vm_readv on this process was found to work at start
 };
 
-// Words of foreign structures: of any alignment, and aliasing whatever type they have there.
+// Words of foreign structures, of any alignment, which may alias objects of any type.
 typedef uint64_t __attribute__((aligned(1), may_alias)) cs_any_u64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) cs_any_u32;
 
-// Prepares `mem` for this process, and tries out guarded reads. Not for handlers.
+// Prepares `mem` for this process, and tests whether guarded reads work. Not for handlers.
 void cs_mem_init_self(struct cs_mem *mem);
 
-// Copies without calling memcpy, which handlers may not. Word by word, since most copies have 8 to
-// 100 bytes, for which `rep movsb` takes 12 to 30 ns to start. Signal-safe.
+// Copies without calling memcpy, which handlers must not do. It copies word by word, since most
+// copies have 8 to 100 bytes, and `rep movsb` takes 12 to 30 ns to start. The rest is not copied
+// byte by byte, since a load of several bytes that were just stored one by one stalls (store
+// forwarding fails). Signal-safe.
 CS_ISLAND static inline void cs_copy(void *dst, const void *src, size_t len) {
   uint8_t *to = (uint8_t *)dst;
   const uint8_t *from = (const uint8_t *)src;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The records of .eh_frame: finds all FDEs and their CIEs, and runs their programs in the order of
-// the code, so that the rows come out sorted. Works on a copy of the section, since the image may
-// be unloaded meanwhile. Invariant: every read is bounds-checked, and every record advances by at
+// the code, so that the rows are sorted. Works on a copy of the section, since the image may be
+// unloaded meanwhile. Invariant: every read is bounds-checked, and every record advances by at
 // least its length word. One thread at a time. Signal-safe: no.
 #include <stdlib.h>
 
 #include "native/cfi_private.h"
 
 enum {
-  CIE_CACHE = 64,  // by offset; images were seen to have 1 to 13 CIEs
+  CIE_CACHE = 64,  // by offset; images have 1 to 13 CIEs
   EXTENDED_LENGTH = 0xFFFFFFFF,
   EMPTY = 0xFFFFFFFF,
 };
@@ -33,7 +33,7 @@ static uint64_t address_of(const struct cs_cfi_section *section, const struct cs
   return section->address + (uint64_t)(c->at - section->bytes);
 }
 
-// Reads the bytes of the value, without adding what it is relative to.
+// Reads an encoded value, without adding the address that it is relative to.
 static bool read_form(struct cs_cursor *c, uint8_t encoding, uint64_t *value) {
   switch (encoding & 0x0F) {
     case CS_PE_ABSPTR:
@@ -95,7 +95,8 @@ static bool skip_pointer(const struct cs_cfi_section *section, struct cs_cursor 
   return read_form(c, encoding, &ignored);
 }
 
-// Reads what the augmentation string announces. Returns false if something in it is unknown.
+// Reads the data that the augmentation string announces. Returns false if a letter of it is
+// unknown.
 static bool read_augmentation(const struct cs_cfi_section *section, struct cs_cie *cie,
                               const char *string, struct cs_cursor *c) {
   if (*string == 'z') {
@@ -117,7 +118,8 @@ static bool read_augmentation(const struct cs_cfi_section *section, struct cs_ci
   return !c->bad;
 }
 
-// Reads a record's length; `body` is what follows it. Returns false if there is no further record.
+// Reads a record's length; `body` receives the rest of the record. Returns false if there is no
+// further record.
 static bool next_record(struct cs_cursor *c, struct cs_cursor *body, bool *malformed) {
   if (cs_cursor_left(c) < 4) return false;
   uint64_t len = cs_cursor_u32(c);
@@ -203,7 +205,8 @@ static bool scan_fde(struct scan *s, struct cs_cursor c, uint32_t id, uint32_t i
     return false;
   if (cie->has_augmentation_length) cs_cursor_skip(&c, cs_cursor_uleb(&c));
   if (c.bad) return false;
-  // Functions that the linker dropped have an empty range, or one at 0; others are in another text.
+  // Functions that the linker dropped have an empty range, or one at 0; other functions may be in
+  // another text.
   if (length == 0 || begin < s->build.text || begin >= s->end) return true;
   if (length > s->end - begin) length = s->end - begin;
   struct fde fde = {
@@ -292,7 +295,7 @@ enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t
 bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule) {
   if (rows->count != 0) {
     uint32_t last = rows->count - 1;
-    if (rows->ip[last] == ip) {  // of two rows at one place the later counts
+    if (rows->ip[last] == ip) {  // of two rows at the same ip, the later one counts
       rows->rule[last] = rule;
       if (last != 0 && rows->rule[last - 1] == rule) rows->count--;
       return true;

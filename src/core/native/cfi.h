@@ -7,14 +7,14 @@
 #include "native/rules.h"
 
 // A copy of an image's .eh_frame, and the addresses that its pointers are relative to. `size` may
-// exceed the section, whose end is in no program header: the section ends with a zero length, or
-// where the bytes are no longer records after the last of `fde_count`.
+// exceed the section, whose end is in no program header: the section ends with a zero length, or,
+// after `fde_count` FDEs, where the bytes are no longer records.
 struct cs_cfi_section {
   const uint8_t *bytes;
   size_t size;
   uint64_t address;                   // of bytes[0] in the process
   uint64_t data_base;                 // DW_EH_PE_datarel: .eh_frame_hdr
-  uint32_t fde_count;                 // the least number of FDEs; 0: unknown
+  uint32_t fde_count;                 // the minimum number of FDEs; 0: unknown
   struct cs_process_memory *process;  // to read a function's last instruction; NULL: it is not read
 };
 
@@ -39,7 +39,7 @@ struct cs_cfi_stats {
 
 enum cs_cfi_result { CS_CFI_OK, CS_CFI_MALFORMED, CS_CFI_NO_MEMORY };
 
-// Appends the rows for the text [begin, end). If it is malformed, `err` says what is.
+// Appends the rows for the text [begin, end). If .eh_frame is malformed, `err` says where.
 enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t begin,
                                   uint64_t end, struct cs_rules *rules, struct cs_rows *rows,
                                   struct cs_cfi_stats *stats, struct cs_error *err);

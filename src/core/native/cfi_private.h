@@ -27,13 +27,13 @@ enum {  // pointer encodings, DW_EH_PE_*
 bool cs_pe_read(const struct cs_cfi_section *section, struct cs_cursor *c, uint8_t encoding,
                 uint64_t *value);
 
-// The state of a program at one place: the rule so far, and what does not fit into a rule.
+// The state of a program at one place: the rule so far, and what a rule cannot express.
 struct cs_cfi_state {
   struct cs_cfi_rule rule;
   bool rsp_ruled;  // the program has a rule for the caller's rsp, which then is not the CFA
   uint8_t rsp_in;  // the register that contains it, plus 1; 0: none does
   int32_t rsp_at;  // or its offset from the CFA; 0: it is not saved there
-  bool interned;   // `index` is valid. Remembered with the state, since most states recur
+  bool interned;   // `index` is valid. Kept with the state, since most states recur
   uint16_t index;
 };
 
@@ -54,7 +54,7 @@ struct cs_cfi_build {  // a compilation in progress
   struct cs_rules *rules;
   struct cs_rows *rows;
   struct cs_cfi_stats *stats;
-  uint64_t text;  // that rows are relative to
+  uint64_t text;  // rows are relative to it
 };
 
 // Runs the instructions of a CIE, and sets cie->initial. Returns false if they are malformed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Runs call-frame programs (DWARF 5, section 6.4.2, with GNU's additions) and interns a rule for
-// each state that holds somewhere. Invariant: no program reads beyond its own bytes, runs longer
+// each state that applies somewhere. Invariant: no program reads beyond its own bytes, runs longer
 // than them, or writes a row outside of its function. A state that no rule can express becomes
 // "none", never something similar. Signal-safe: no.
 //
@@ -55,7 +55,7 @@ enum {  // DW_CFA_*
   CFA_RESTORE = 0xC0,
 };
 enum { EH_DATA = (1 << CS_DWARF_EH_COLUMNS) - 1 };
-enum { MAX_REMEMBERED = 64 };  // the deepest that occurs is 2
+enum { MAX_REMEMBERED = 64 };  // the greatest depth that occurs is 2
 
 struct machine {
   struct cs_cfi_build *build;
@@ -208,8 +208,8 @@ static bool distrust(struct machine *m, uint32_t ip) {
 
 // Hand-written code may have wrong unwind data, which would lead to wrong frames. Such functions
 // are detected by contradictions (native/cfi_special.c), and lose rules: prologs and bodies are
-// right, and everything from the first epilog on is dropped; a function that was not called gets no
-// rule at all.
+// right, and everything from the first epilog on is dropped; a function that is not entered by a
+// call gets no rule at all.
 static bool check_function(struct machine *m, uint32_t ip, uint32_t last_row, int32_t last_height) {
   m->loc = last_row;
   enum cs_cfi_end end = cs_cfi_check_end(m->build, last_row, m->end, last_height);
@@ -379,7 +379,7 @@ static bool run(struct machine *m) {
     if (m->in.bad) m->malformed = true;
     if (m->malformed || m->no_memory) return false;
   }
-  if (m->unknown_op) set_cfa(m, CS_CFA_NONE, 0, 0, 0);  // what follows it cannot be known
+  if (m->unknown_op) set_cfa(m, CS_CFA_NONE, 0, 0, 0);  // the rest cannot be known
   return true;
 }
 

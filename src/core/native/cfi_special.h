@@ -12,7 +12,8 @@ bool cs_cfi_is_kernel_frame(const struct cs_cfi_rule *rule);
 // Returns whether the state describes the place where longjmp will continue as its caller: sp and
 // the return address are in registers, the other registers in memory at what it calls the CFA.
 bool cs_cfi_is_jump(const struct cs_cfi_state *state);
-// setcontext: the place where it will continue is described by a ucontext, which is the CFA.
+// Returns whether the state describes the place where setcontext will continue, by a ucontext at
+// the CFA.
 bool cs_cfi_is_ucontext(const struct cs_cfi_state *state);
 
 // What the code of a function's last row says of its unwind data: right, or it ends with a return
@@ -21,5 +22,6 @@ enum cs_cfi_end { CS_CFI_END_RIGHT, CS_CFI_END_WRONG, CS_CFI_END_NOT_CALLED };
 enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last_row, uint32_t end,
                                  int32_t height);
 
-// Parses an expression of a CFA that only this architecture has. Returns false if it is none.
+// Parses a CFA expression that only this architecture has. Returns false if the expression has
+// another form.
 bool cs_cfa_special(struct cs_cursor c, struct cs_cfa_form *form);

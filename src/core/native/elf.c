@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From an ELF header in memory to the address of .eh_frame, through the program headers (which are
-// mapped with every image) and .eh_frame_hdr, or by a search. Invariant: no value of the image is
-// used as an address before it is known to be inside one of the image's own segments, and all reads
-// are guarded, since the image may be unloaded meanwhile. One thread at a time. Signal-safe: no.
+// Finds .eh_frame, from an ELF header in memory, through the program headers (which are mapped with
+// every image) and .eh_frame_hdr, or by a search. Invariant: no value of the image is used as an
+// address before it is known to be inside one of the image's own segments, and all reads are
+// guarded, since the image may be unloaded meanwhile. One thread at a time. Signal-safe: no.
 #include "native/elf.h"
 
 #include <elf.h>
@@ -83,7 +83,7 @@ static void read_dynamic(const struct segments *s, const Elf64_Phdr *ph) {
   s->elf->is_coreclr = cs_dynamic_find(s->process, &dynamic, CS_CORECLR_SYMBOL) != 0;
 }
 
-// Finds what requires the bias. None of it is required of an image.
+// Finds what can be found once the bias is known. An image need not have any of it.
 static enum cs_elf_result find_notes(struct segments *s) {
   struct cs_go_search go = {s->process, s->elf->bias, 0};
   for (unsigned i = 0; i < s->count; i++) {
@@ -97,7 +97,7 @@ static enum cs_elf_result find_notes(struct segments *s) {
 }
 
 // The load bias follows from the executable segment that the candidate maps. (It does not follow
-// from the place of the file's first byte: small images map that page twice, for two segments.)
+// from where the file's first byte is mapped: small images map that page twice, for two segments.)
 static enum cs_elf_result find_bias(const struct segments *s, bool *has_hdr, Elf64_Phdr *hdr) {
   const struct cs_candidate *candidate = s->candidate;
   bool found = false;
@@ -119,8 +119,8 @@ static enum cs_elf_result find_bias(const struct segments *s, bool *has_hdr, Elf
   return found ? CS_ELF_OK : CS_ELF_MALFORMED;
 }
 
-// Finds the end of the loaded segment that contains the address, as far as it is in the file; 0 if
-// there is none.
+// Finds the end of the loaded segment that contains the address, without what is not in the file; 0
+// if there is no such segment.
 static enum cs_elf_result segment_end(const struct segments *s, uint64_t address, uint64_t *end) {
   *end = 0;
   for (unsigned i = 0; i < s->count; i++) {
@@ -134,7 +134,7 @@ static enum cs_elf_result segment_end(const struct segments *s, uint64_t address
 }
 
 // .eh_frame_hdr has version 1, three encodings, the pointer to .eh_frame, and the number of FDEs if
-// there is a search table, which is not needed here, since all records are read anyway.
+// there is a search table, which is not used, since all records are read anyway.
 static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
                                    struct cs_error *err) {
   struct cs_elf *elf = s->elf;

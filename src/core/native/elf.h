@@ -7,7 +7,7 @@
 enum cs_elf_result {
   CS_ELF_OK,
   CS_ELF_NOT,         // not a 64-bit little-endian ELF image, so nothing is reported
-  CS_ELF_UNREADABLE,  // not, or no longer, mapped as its headers say; left out this time
+  CS_ELF_UNREADABLE,  // not, or no longer, mapped as its headers say; skipped this time
   CS_ELF_MALFORMED,
 };
 
@@ -19,7 +19,7 @@ struct cs_elf {
   uint64_t hdr;                     // .eh_frame_hdr; 0: the image has no usable one
   uint64_t eh_frame, eh_frame_end;  // the end may be that of the segment; 0: no .eh_frame
   uint64_t init, fini;              // functions of DT_INIT and DT_FINI, 0: none
-  uint64_t entry;                   // where the program begins; 0: it is a library
+  uint64_t entry;                   // of the program; 0: it is a library
   uint64_t id_address;              // of the build id, 0: it has none
   uint32_t id_size;
   bool is_coreclr;     // it exports the runtime's descriptor

@@ -12,6 +12,6 @@ struct cs_go_search {
   uint64_t looked;  // bytes of its segments that have been searched
 };
 
-// Returns whether the segment shows that the image is Go's. To be called for each program header,
-// or until it returns true.
+// Returns whether the segment shows that the image is Go's. Called for each program header, until
+// it returns true.
 bool cs_go_is_in(struct cs_go_search *go, const Elf64_Phdr *ph);

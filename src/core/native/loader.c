@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// See images/loader.h. What is found is in the data of ld.so, which is never unmapped. Invariant: a
-// word is watched only if it had, under the loader's lock, the value that it must have. Not for
-// handlers.
+// See images/loader.h. Everything that is watched is in the data of ld.so, which is never unmapped.
+// Invariant: a word is watched only if it had, under the loader's lock, the value that it must
+// have. Not for handlers.
 #include "native/native.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,8 @@ static uint32_t count_images(const struct link_map *map) {
   return n;
 }
 
-// Under the lock: the first two members are the list of images, and their number.
+// Called under the lock. In the known layout the first two members are the list of images and their
+// number.
 static bool is_known_layout(const struct search *s) {
   enum { FIRST = 0, LOADED = 8 };
   uint64_t first;
@@ -58,7 +59,7 @@ bool cs_loader_init(struct cs_loader *loader) {
   const ElfW(Sym) *symbol = NULL;
   *loader = (struct cs_loader){0};
   if (cs_libc_is_musl()) return true;  // dlclose does nothing
-  // Not linked: musl lacks it, and one library is for both.
+  // Looked up and not linked, since musl lacks it and one library serves both.
   __typeof__(dladdr1) *extent = NULL;
   *(void **)&extent = dlsym(RTLD_DEFAULT, "dladdr1");
   s.debug = dlsym(RTLD_DEFAULT, "_r_debug");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads /proc/PID/maps: which files are mapped executable, and where. The source is the kernel and
-// not the dynamic loader, whose lock another thread may hold while it waits for this library.
+// Reads /proc/PID/maps: which files are mapped executable, and where. This asks the kernel and not
+// the dynamic loader, whose lock another thread may hold while it waits for this library.
 // Invariant: a candidate's strings live as long as the text that they are part of. One thread at a
 // time. Signal-safe: no.
 #include "native/maps.h"
@@ -131,7 +131,7 @@ bool cs_maps_each(struct cs_maps *maps, int pid,
 
 struct collection {
   struct cs_maps *maps;
-  struct cs_mapping first;  // the last mapping of the start of a file
+  struct cs_mapping first;  // the last mapping of the start of any file
   bool no_memory;
 };
 

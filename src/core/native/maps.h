@@ -34,16 +34,17 @@ struct cs_mapping {
 
 // Reads /proc/PID/maps (pid 0: of this process). Earlier content is overwritten.
 bool cs_maps_read(struct cs_maps *maps, int pid, struct cs_error *err);
-// Calls `visit` for each mapping, by rising address, until it returns false. `maps` has no
+// Calls `visit` for each mapping, in ascending order, until it returns false. `maps` has no
 // candidates afterwards.
 bool cs_maps_each(struct cs_maps *maps, int pid,
                   bool (*visit)(const struct cs_mapping *mapping, void *arg), void *arg,
                   struct cs_error *err);
-// Returns whether the path is that of a file called NAME, in whatever directory, deleted or not.
+// Returns whether the path is that of a file called `name`, in any directory, deleted or not.
 bool cs_path_is(const char *path, const char *name);
 void cs_maps_free(struct cs_maps *maps);
 
-// A process whose memory is read without faults and without a lock, whatever is unmapped meanwhile.
+// A process whose memory is read without a lock, and without faults even if it is unmapped
+// meanwhile.
 struct cs_process_memory {
   int pid;
   int mem_fd;  // /proc/PID/mem, used after process_vm_readv was refused; else -1

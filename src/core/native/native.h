@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// native: makes the tables of the room images: reads the maps of a process, and compiles .eh_frame
+// native: builds the tables of the room images: reads the maps of a process, and compiles .eh_frame
 // into rows. Signal-safe: no.
 #pragma once
 
@@ -27,12 +27,13 @@ const struct cs_images *cs_native_table(const struct cs_native *native, uint64_t
                                         uint32_t sequence, bool *exact);
 void cs_native_free(struct cs_native *native);
 // Returns the counters that show whether images have been loaded or unloaded; NULL for another
-// process than this one.
+// process.
 const struct cs_loader *cs_native_loader(const struct cs_native *native);
-// Returns whether all images of `before` (which may be NULL) are in `now`. Neither may be retired.
+// Returns whether all images of `before` (which may be NULL) are in `now`. Neither may have been
+// retired.
 bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *now);
 
-// Finds the words to watch. Takes the loader's lock briefly, for the list of images, so it is
-// called once, at start. Returns false if they are not found; the images then count as unsettled
-// for good. Not for handlers.
+// Finds the words of the dynamic loader to watch. Takes the loader's lock briefly, for the list of
+// images, so it is called once, at start. Returns false if they are not found; the images then
+// count as unsettled for good. Not for handlers.
 bool cs_loader_init(struct cs_loader *loader);

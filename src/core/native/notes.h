@@ -6,7 +6,7 @@
 
 #include "native/maps.h"
 
-enum { CS_NOTES_MAX = 2048 };  // what follows in a segment is not read
+enum { CS_NOTES_MAX = 2048 };  // bytes read of a segment; the rest is ignored
 
 struct cs_notes {
   uint8_t bytes[CS_NOTES_MAX];
@@ -20,7 +20,7 @@ struct cs_note {
   uint64_t address;  // of the `size` bytes of its content
 };
 
-// Reads a segment of notes; one that cannot be read has none.
+// Reads a segment of notes; one that cannot be read counts as empty.
 static inline void cs_notes_begin(struct cs_notes *notes, struct cs_process_memory *process,
                                   uint64_t bias, const Elf64_Phdr *ph) {
   size_t size = ph->p_filesz < CS_NOTES_MAX ? (size_t)ph->p_filesz : CS_NOTES_MAX;
@@ -29,7 +29,7 @@ static inline void cs_notes_begin(struct cs_notes *notes, struct cs_process_memo
   notes->c = cs_cursor(notes->bytes, read ? size : 0);
 }
 
-// Returns false if there is no further one.
+// Returns false if there is no further note.
 static inline bool cs_notes_next(struct cs_notes *notes, struct cs_note *note) {
   struct cs_cursor *c = &notes->c;
   note->name_size = cs_cursor_u32(c);
@@ -42,7 +42,8 @@ static inline bool cs_notes_next(struct cs_notes *notes, struct cs_note *note) {
   return !c->bad;
 }
 
-// `owner` with the zeros that belong to its name.
+// Returns whether the note is of `owner`, whose `size` bytes include the NULs that are part of the
+// name.
 static inline bool cs_note_is_of(const struct cs_note *note, const char *owner, size_t size) {
   return note->name_size == size && memcmp(note->name, owner, size) == 0;
 }

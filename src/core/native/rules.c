@@ -20,8 +20,8 @@ static size_t rules_bytes(void) {
 bool cs_rules_init(struct cs_rules *rules) {
   *rules = (struct cs_rules){.hash = calloc(HASH_SLOTS, sizeof(uint16_t))};
   if (rules->hash == NULL) return false;
-  // 4 MiB of address space. Only what is written uses memory, and is written before it is
-  // published.
+  // 4 MiB of address space. Only pages that have been written use memory, and a rule is written
+  // before it is published.
   void *memory = mmap(NULL, rules_bytes(), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {

@@ -7,7 +7,7 @@
 // An index has 16 bits, and CS_NO_RULE is not an index. libcoreclr, libclrjit, libclrgc, libstdc++,
 // OpenSSL, ICU and libc together (22 images, 409,000 rows) need 1,042 rules.
 enum { CS_RULES_MAX = 0xFFFF };
-enum { CS_RULE_NONE };  // index of the rule "none that is supported"
+enum { CS_RULE_NONE };  // index of the rule for "no supported rule"
 
 struct cs_rules {
   struct cs_cfi_rule *rule;  // reserves CS_RULES_MAX, so that it never moves

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The search for .eh_frame in an image that was linked without .eh_frame_hdr (ld --no-eh-frame-hdr,
 // some static linkers): .eh_frame is in a loaded segment, but no program header leads to it, and
-// the section headers are not loaded; the file may be gone. A section begins with a CIE, which
-// always contains the same code and data alignment (1 or that of instructions, and -8) and return
-// register in a row, and each
-// FDE that follows refers to one. The longest run of such records is the section. Invariant: a
-// result consists of whole records, includes the CIE of every FDE, and has at least one FDE. Not
-// for handlers.
+// the section headers are not loaded; the file may be gone. The section begins with a CIE, which
+// has three known values in a row: the code alignment (1 or that of instructions), the data
+// alignment (-8) and the return register. Each FDE that follows refers to a CIE. The longest run of
+// such records is the section. Invariant: a result consists of whole records, includes the CIE of
+// every FDE, and has at least one FDE. Not for handlers.
 #include "native/search.h"
 
 #include <string.h>
@@ -38,7 +37,7 @@ static bool is_cie(const uint8_t *bytes, size_t size) {
          alike[2] == CS_DWARF_RA;
 }
 
-// Follows the records from a CIE on, as long as they are plausible.
+// Follows the records that begin with a CIE, as long as they are plausible.
 static void follow(const uint8_t *bytes, size_t size, size_t begin, struct cs_found *found) {
   size_t at = begin;
   *found = (struct cs_found){.begin = begin, .last = begin};

@@ -35,7 +35,7 @@ struct compiled {
   uint64_t base, offset, inode, fingerprint;
   uint64_t loaded;  // cs_loader_now when it was compiled
   uint32_t device;
-  bool checked;      // it was mapped at a moment when the maps were known to be right
+  bool checked;      // it was mapped at a moment when the maps were known to be current
   uint8_t patience;  // if not checked: how many more times it is kept
   void *block;
   size_t block_bytes;
@@ -44,7 +44,7 @@ struct compiled {
 struct table {  // a result of cs_native_refresh
   struct table *next;
   size_t bytes;
-  struct cs_images images;  // at the end: its last member has no fixed length
+  struct cs_images images;  // the last member, since it ends with a flexible array
 };
 
 struct cs_native {
@@ -197,7 +197,8 @@ static void report(const struct compiled *c, const struct cs_cfi_stats *stats, u
         stats->skipped, stats->distrusted);
 }
 
-// Needs the runtime's own text, 5 MB of libcoreclr, which takes 5 ms once.
+// Corrects the rows of the runtime's functions with wrong unwind data. It reads all of the
+// runtime's text, 5 MB of libcoreclr, which takes 5 ms once.
 static void correct_rows(struct cs_native *native, const struct cs_candidate *candidate,
                          struct cs_rows *rows) {
   enum { MOST = 64 << 20 };  // the text of a program that is a single file has 8 MB
@@ -221,7 +222,8 @@ static bool is_as_before(const struct cs_native *native, uint64_t then) {
   return then != CS_LOADER_UNSETTLED && cs_loader_now(&native->loader) == then;
 }
 
-// An image that is being loaded or unloaded is left out, and may be included the next time.
+// An image that is being loaded or unloaded is skipped this time, and may be included the next
+// time.
 static bool check(const struct cs_native *native, struct compiled *c) {
   if (!c->checked) c->checked = c->image.stays || is_as_before(native, native->loaded);
   return c->checked;
@@ -242,7 +244,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   uint64_t id_address = elf->id_address;
   uint32_t id_size = elf->id_size < CS_BUILD_ID_MAX ? elf->id_size : CS_BUILD_ID_MAX;
   bool small_stacks = elf->small_stacks;
-  // Another image may have taken its place meanwhile. It is then left out this time.
+  // Another image may have taken its place meanwhile; then it is skipped this time.
   struct compiled *c = NULL;
   if (result == CS_ELF_UNREADABLE || cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK ||
       elf->fingerprint != fingerprint)

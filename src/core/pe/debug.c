@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the image of a managed module says of its symbols: the id of its portable PDB, the path that
-// the compiler wrote it to, and the offset of an embedded PDB. Invariant: every offset is checked
-// by the read itself. One thread. Signal-safe: no.
+// What the image of a managed module says about its symbols: the id of its portable PDB, the path
+// that the compiler wrote it to, and the offset of an embedded PDB. Invariant: every offset is
+// checked by the read itself. One thread. Signal-safe: no.
 #include <string.h>
 
 #include "pe/pe.h"
@@ -21,12 +21,12 @@ static uint32_t u32(const uint8_t *at) {
   return u16(at) | u16(at + 2) << 16;
 }
 
-// An entry has both the RVA of its data and their offset in the file.
+// An entry has both the RVA of its data and its offset in the file.
 static uint64_t data_of(const struct cs_pe *pe, const uint8_t *entry) {
   return u32(entry + (pe->layout == CS_PE_MAPPED ? 20 : 24));
 }
 
-// The data are "RSDS", a GUID, an age and a path. The id is the GUID and the entry's time stamp.
+// The data is "RSDS", a GUID, an age and a path. The id is the GUID and the entry's time stamp.
 static void read_codeview(const struct cs_pe *pe, const uint8_t *entry, struct cs_pe_debug *out) {
   uint8_t data[24 + sizeof out->path];
   uint32_t size = u32(entry + 16);

@@ -18,8 +18,8 @@ bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size
   return offset < (uint64_t)1 << 40 && pe->read(pe->from, offset, out, size);
 }
 
-// Reads the optional header, of which the 32-bit and the 64-bit form differ in where the data
-// directories begin.
+// Reads the optional header. Its 32-bit and 64-bit forms differ in where the data directories
+// begin.
 static bool read_directories(struct cs_pe *pe, uint64_t at, size_t size) {
   uint8_t optional[112 + CS_COUNT(pe->directory) * DIRECTORY_BYTES];
   size_t have = size < sizeof optional ? size : sizeof optional;
@@ -67,8 +67,9 @@ static bool has_metadata(const struct cs_pe *pe) {
          cs_pe_bytes(pe, offset + size - 1, found, 1);
 }
 
-// The mapped layout is tried first: the first page of a mapped image is that of the file, so it may
-// have all that is read here at the places of a flat image, but not the metadata that follows.
+// The mapped layout is tried first. The first page of a mapped image is that of the file, so
+// everything that is checked here may be there at its offset in a flat image, but the rest of the
+// metadata is not.
 bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from) {
   return (cs_pe_open(pe, read, from, CS_PE_MAPPED) && has_metadata(pe)) ||
          (cs_pe_open(pe, read, from, CS_PE_FLAT) && has_metadata(pe));
@@ -89,7 +90,7 @@ bool cs_pe_place(const struct cs_pe *pe, uint32_t rva, uint64_t *offset) {
   return false;
 }
 
-// The CLI header has the place of the metadata.
+// The CLI header says where the metadata is.
 bool cs_pe_metadata(const struct cs_pe *pe, uint64_t *offset, uint32_t *size) {
   uint8_t cli[16];
   uint64_t at;

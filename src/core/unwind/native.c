@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One step over a native frame: the row for its ip, in tables made beforehand, describes where the
-// caller's registers are. Also the step through the kernel's signal frame. Signal-safe: yes. Reads
-// the library's own tables and words of the stack, and (guarded) bytes of code only where there is
-// no rule. Invariant: `regs` are the caller's on success, and unchanged on failure.
+// caller's registers are. The step through the kernel's signal frame is here, too. Signal-safe:
+// yes. Reads the library's own tables and words of the stack, and (guarded) bytes of code only
+// where there is no rule. Invariant: `regs` are the caller's on success, and unchanged on failure.
 #include "unwind/native.h"
 #include "images/images.h"
 #include "unwind/sites.h"
@@ -24,9 +24,9 @@ CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset
   return lo;
 }
 
-// Returns the rule of the frame, or CS_NO_RULE. A return address is looked up as the call before
-// it. The "return address" of a signal handler, though, is the first byte of the trampoline: if one
-// begins exactly there, it is looked up as it is.
+// Returns the rule of the frame, or CS_NO_RULE. A return address is looked up by the call before
+// it. But the "return address" of a signal handler is the first byte of the trampoline: if one
+// begins exactly there, the address itself is looked up.
 CS_ISLAND static uint16_t find_rule_id(const struct cs_cfi_rule *rules,
                                        const struct cs_image *image, uint64_t ip, bool exact) {
   uint64_t at = exact ? ip : ip - 1;
@@ -62,7 +62,7 @@ CS_ISLAND static enum cs_stop find_cfa(const struct cs_native_step *s,
   } else if (rule->cfa_how == CS_CFA_PLT) {
     at = cs_plt_cfa(s->from, rule);
   }
-  // vfork keeps its return address in a register, and has nothing on the stack at that time.
+  // vfork keeps its return address in a register, and then has nothing on the stack.
   bool above = at > s->from->r[CS_SP] ||
                (at == s->from->r[CS_SP] && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG);
   if ((at & 7) != 0 || !above || !cs_stack_holds(s->stack, at, 0)) return CS_STOP_BAD_SP;
@@ -101,8 +101,8 @@ CS_ISLAND static inline enum found find_slot(const struct cs_native_step *s, uns
   return on_stack ? FOUND : OFF_STACK;
 }
 
-// All values are found before any register changes, since some are found through registers, and
-// since on failure none may have changed.
+// Finds all values before it changes any register, since some values are found through registers,
+// and on failure no register may have changed.
 CS_ISLAND static enum cs_stop step_rule(const struct cs_native_step *s,
                                         const struct cs_cfi_rule *rule, struct cs_regs *regs) {
   uint64_t value[CS_CFI_SLOTS];
@@ -119,7 +119,7 @@ CS_ISLAND static enum cs_stop step_rule(const struct cs_native_step *s,
     value[slot] = 0;
   }
   if ((now_known & CS_REG_BIT(CS_IP)) == 0) return CS_STOP_NATIVE_RULE;
-  // No code is called from address 0: it is below a thread's first function.
+  // No code is called from address 0; a return address of 0 is that of a thread's first function.
   if (value[CS_CFI_RA] == 0) return CS_STOP_BASE;
   value[CS_CFI_RA] = cs_ip_of(value[CS_CFI_RA]);
   for (unsigned slot = 0; slot < CS_CFI_SLOTS; slot++)
@@ -129,16 +129,18 @@ CS_ISLAND static enum cs_stop step_rule(const struct cs_native_step *s,
   return CS_STOP_NONE;
 }
 
-// OnHijackTripThread is entered by a return, so its first instruction stands where a return address
-// would, but is not a call site. A row that begins at the ip itself is left to the full step.
+// OnHijackTripThread is entered by a return, so the address of its first instruction takes the
+// place of a return address without being a call site. An ip at which a row begins is left to the
+// full step.
 CS_ISLAND static bool is_function_entry(const struct cs_image *image, uint64_t ip) {
   uint32_t offset = (uint32_t)(ip - image->begin);
   return image->is_coreclr && ip < image->end && image->row_count != 0 &&
          image->row_ip[find_row(image, offset)] == offset;
 }
 
-// Continues at another place. Once rsp has that place's value, the saved registers have been
-// restored, and the memory that they were saved in may be below rsp; so the registers count.
+// Steps to the place where execution is about to continue. Once rsp has its value there, the saved
+// registers have been restored, and the memory in which they were saved may be below rsp, so the
+// registers are used instead.
 CS_ISLAND static enum cs_stop step_jump(struct cs_native_step *s, const struct cs_cfi_rule *rule,
                                         struct cs_regs *regs) {
   struct cs_cfi_rule there = *rule;
@@ -170,7 +172,7 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   *signal_frame = false;
   if (code->image == NULL || images == NULL) return CS_STOP_UNKNOWN_CODE;
   uint64_t ip = regs->r[CS_IP];
-  // The array of rules never moves, even if the table is replaced.
+  // The array of rules never moves, even when the table is replaced.
   const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, ip, exact);
   bool trampoline =
       rule != NULL ? rule->signal_frame != 0 : cs_native_is_trampoline(&world->mem, ip);

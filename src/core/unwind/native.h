@@ -28,11 +28,11 @@ CS_ISLAND static inline bool cs_native_read_block(const struct cs_mem *mem,
 
 // Returns whether the code at `ip`, for which there is no rule, is a C library's signal trampoline.
 CS_ISLAND bool cs_native_is_trampoline(const struct cs_mem *mem, uint64_t ip);
-// Restores all registers that the signal has interrupted.
+// Restores all registers, as the signal interrupted them.
 CS_ISLAND enum cs_stop cs_native_step_signal(const struct cs_mem *mem, const struct cs_stack *stack,
                                              struct cs_regs *regs);
-// Restore the registers of a ucontext, that setcontext is about to continue with, and those of a
-// CONTEXT, that RtlRestoreContext is about to continue with.
+// Restore the registers of the ucontext with which setcontext is about to continue, and of the
+// CONTEXT with which RtlRestoreContext is about to continue.
 CS_ISLAND enum cs_stop cs_native_step_ucontext(const struct cs_mem *mem,
                                                const struct cs_stack *stack, uint64_t ucontext,
                                                struct cs_regs *regs);
@@ -42,5 +42,5 @@ CS_ISLAND enum cs_stop cs_native_step_context(const struct cs_mem *mem,
 // Steps to the frame that catches an exception, when libgcc is about to continue there.
 CS_ISLAND enum cs_stop cs_native_step_eh_return(const struct cs_native_step *s,
                                                 struct cs_regs *regs);
-// The CFA in a PLT entry (CS_CFA_PLT).
+// Returns the CFA in a PLT entry (CS_CFA_PLT).
 CS_ISLAND uint64_t cs_plt_cfa(const struct cs_regs *regs, const struct cs_cfi_rule *rule);

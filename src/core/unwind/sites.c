@@ -11,16 +11,16 @@
 //     on its stack, and valid only for walks of the same generation. (The site is written before
 //     the generation, and read after it, so a reader of a generation that began after the code was
 //     unloaded also reads a site that was written after that.)
-//   - for native code, because the words are read and written only by walks for which the images
-//     are those that the words are for (`loaded`), and are cleared between the last walk of the old
-//     images and the first walk of the new ones (life/images.c).
+//   - for native code, because the words are read and written only by walks that began while the
+//     images were those of the words (`loaded`), and are cleared between the last walk with the old
+//     images and the first one with the new (life/images.c).
 #include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };
 enum { PROBES = 16, MAX_CFA_WORDS = 0x3FFF, RULE_WORDS = sizeof(struct cs_site_rule) / 8 };
 _Static_assert(sizeof(struct cs_site_rule) % 8 == 0, "compared as words");
 
-// Compacts a rule without its CFA. Returns false if it does not fit, or has another form.
+// Compacts a rule without its CFA. Returns false if it does not fit or has another form.
 CS_ISLAND static bool compact(const struct cs_cfi_rule *rule, struct cs_site_rule *out) {
   *out = (struct cs_site_rule){.span = 1};
   if (rule->cfa_how != CS_CFA_REG || rule->signal_frame ||
@@ -44,7 +44,7 @@ CS_ISLAND static bool compact(const struct cs_cfi_rule *rule, struct cs_site_rul
   return rule->cfa_reg == CS_FP || out->span <= rule->cfa_off / 8;
 }
 
-// Returns the rule's number, or -1: the table is full there, or another handler is writing this
+// Returns the rule's number, or -1 if the table is full there, or another handler is writing this
 // rule.
 CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_site_rule *rule) {
   const cs_any_u64 *words = (const cs_any_u64 *)(const void *)rule;
@@ -79,8 +79,9 @@ CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t ha
   return 0;
 }
 
-// Writes to the word's own place, or to a free one of its line, or over what is in its place. Two
-// handlers may write the same address twice, which does no harm: both write the same site.
+// Writes to the word's own place if that is free, or else to a free place in its line, or else over
+// the word in its place. Two handlers may both add the same address, which does no harm: both write
+// the same site.
 CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
   uint64_t hash = CS_SITE_HASH(ip), place = CS_SITE_PLACE(hash);
   uint64_t line = place & ~(CS_SITE_WAYS - 1ull);
@@ -93,8 +94,8 @@ CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
 
 enum { NOT_NOW, NO_FORM };  // neither is a site
 
-// Returns a rule as a site without its tag. NO_FORM: a site cannot express it. NOT_NOW: the table
-// is full, or another handler is writing this rule.
+// Returns a rule as a site without its tag; NO_FORM if a site cannot express it; NOT_NOW if the
+// table is full, or another handler is writing this rule.
 CS_ISLAND static cs_site site_of_rule(struct cs_sites *sites, const struct cs_cfi_rule *rule,
                                       enum cs_code_kind kind) {
   struct cs_site_rule compacted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The call-site cache: how to step over the frame of a return address that was seen before, in one
-// cache line. Signal-safe: cs_sites_find, cs_sites_add, cs_rule_apply. Readers and writers are
-// handlers, and wait-free: a half-written entry counts as a miss.
+// The call-site cache: how to step over the frame of a return address that a walk has already
+// stepped over, in one cache line. Signal-safe: cs_sites_find, cs_sites_add, cs_rule_apply. Readers
+// and writers are handlers, and wait-free: a half-written entry counts as a miss.
 //
 // A word of the cache has a tag (34 bits of the return address; here and below, of x86-64's addresses
 // of 47 bits) and a site (30 bits), so it is read and written as a whole. The other 13 bits of the address select the line of the table. Both come
@@ -36,8 +36,8 @@ struct cs_sites {
   _Alignas(64) uint64_t words[CS_SITE_WORDS];
   struct cs_site_rule rules[CS_SITE_RULES];
   uint8_t state[CS_SITE_RULES];  // of the rule: free, being written, valid
-  // The images (cs_loader_now) that the words are right for; with any others none is read or
-  // written. Without meaning if nothing is loaded or unloaded (world->loader is NULL).
+  // The images (cs_loader_now) for which the words are right; with any others no word is read or
+  // written. Not used if images never change (world->loader is NULL).
   uint64_t loaded;
   struct {
     uint64_t site;
@@ -47,7 +47,7 @@ struct cs_sites {
   uint64_t native[CS_SITE_NATIVE];  // without tags; 0: unknown yet; 1: a site cannot express it
 };
 
-// A site is a word with its tag; 0 is none. The CFA, which the next look-up waits for, is at the
+// A site is a word with its tag; 0 is no site. The CFA, which the next look-up waits for, is at the
 // top, one shift away; the kind is at the same place as in a frame's word (walk/record.h).
 //   bits 50-63 the CFA's distance from its register, in words; 0: the frame is a stack's base
 //   bit  49    the frame pointer is saved at cfa - 16, as in every frame of x86-64 that is chained
@@ -56,7 +56,7 @@ struct cs_sites {
 //   bit  46    the CFA is relative to the frame pointer, else to sp
 //   bits 34-45 the rule's number
 //   bits 0-33  the tag
-// Where addresses have 48 bits, there is no bit 49, and what is below has moved up by one.
+// Where addresses have 48 bits, there is no bit 49, and all bits below are one higher.
 typedef uint64_t cs_site;
 enum {
   CS_SITE_IP_BITS = CS_ADDRESS_BITS,
@@ -77,15 +77,15 @@ enum {
 // one-to-one mix of an address.
 #define CS_SITE_MIX (0x9E3779B97F4B5ull << (64 - CS_SITE_IP_BITS))
 #define CS_SITE_HASH(ip) ((ip)*CS_SITE_MIX)
-// The place at which an address is first looked for and written; the rest of its line comes next.
-// The three bits that select the word in the line are part of the tag, too.
+// The place where an address is looked up and written first; the rest of its line comes next. The
+// three bits that select the word in the line are part of the tag, too.
 #define CS_SITE_PLACE(hash) ((hash) >> 48)
 #define CS_SITE_TAG(hash) ((hash) >> (64 - CS_SITE_IP_BITS) & ((1ull << CS_SITE_TAG_BITS) - 1))
 _Static_assert(CS_CODE_JIT == 1 && CS_CODE_R2R == 2 && CS_CODE_NATIVE == 3, "two bits");
 _Static_assert(CS_SITE_WORDS == 1 << 16 && CS_SITE_WAYS == 8, "the hash's bits");
 
-// Returns whether a walk may read and write the words. Evaluated when it begins: what is on its
-// stack stays loaded until it ends.
+// Returns whether a walk may read and write the words. Called when it begins: what is on its stack
+// stays loaded until it ends.
 CS_ISLAND static inline bool cs_sites_are_for(const struct cs_sites *sites,
                                               const struct cs_world *world, uint64_t loaded) {
   return world->loader == NULL ||
@@ -102,8 +102,8 @@ CS_ISLAND static inline cs_site cs_sites_find(const struct cs_sites *sites, uint
   return CS_LIKELY(cs_site_has_tag(site, hash)) ? site : cs_sites_find_beside(sites, hash);
 }
 // Interns the rule, and caches it for `ip`. A rule whose return address is undefined marks a
-// stack's base. Returns the site, or 0 if the table is full or a site cannot express the rule; the
-// frame is then decoded each time.
+// stack's base. Returns the site, or 0 if the table is full or a site cannot express the rule; such
+// a frame is decoded each time.
 CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
                                enum cs_code_kind kind);
 // Returns the site of a return address in collectible code, if one was cached since code was last
@@ -113,8 +113,8 @@ CS_ISLAND cs_site cs_sites_find_collectible(const struct cs_world *world, uint64
 // NULL.
 CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
                                  const struct cs_code *code, struct cs_near *near);
-// Clears all return addresses, but not the rules. Called before code is let go, and after the last
-// walk that could have seen it has ended, so that no walk writes it again. Not for handlers.
+// Clears all return addresses, but not the rules. Called before code is freed, and after the last
+// walk that may have met it has ended, so that no walk adds it again. Not for handlers.
 void cs_sites_forget(struct cs_sites *sites);
 
 // Steps by a rule whose CFA is relative to a register, and whose registers are saved relative to
@@ -131,7 +131,7 @@ CS_ISLAND enum cs_stop cs_site_apply(const struct cs_sites *sites, cs_site site,
 CS_ISLAND uint16_t cs_native_rule(const struct cs_images *images, const struct cs_image *image,
                                   uint64_t ip);
 
-// Derives the rule of a managed frame at a return address from its unwind data. Returns false if it
-// has no rule of that form, or `ip` is not in the body. `near` may be NULL.
+// Derives the rule of a managed frame at a return address from its unwind data. Returns false if no
+// rule can express it, or if `ip` is not in the body. `near` may be NULL.
 CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
                                   struct cs_near *near, uint64_t ip, struct cs_cfi_rule *rule);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Whether the rest of a stack is that of the last walk. Signal-safe: yes.
+// Finds out whether the rest of a stack is that of the last walk. Signal-safe: yes.
 //
-// A step by a site depends on nothing but the return address, the sp and the frame pointer of its
-// frame, and on the words of the stack that it reads: the caller's return address and frame pointer.
-// So if a frame has all three in common with a kept one, and the words that led from there to the
-// base are as they were, the frames up to the base are as they were, too.
+// A step by a site depends only on the return address, the sp and the frame pointer of its frame,
+// and on the words of the stack that it reads: the caller's return address and frame pointer. So if
+// a frame has all three in common with a kept one, and the words that lead from it to the base are
+// unchanged, the frames up to the base are unchanged, too.
 //
-// Invariant: what is compared is the walked thread's own stack, above the frame that the walk has
-// come to; nothing else writes it meanwhile. Sites of native code are right for one set of images
-// only, so a kept walk is used with the same set; managed code that can be unloaded is not kept.
+// Invariant: only the walked thread's own stack is compared, above the frame that the walk has
+// reached, and nothing writes there meanwhile. Sites of native code are right for one set of images
+// only, so a kept walk is used only with the same set. Managed code that can be unloaded is not
+// kept.
 #include "walk/again.h"
 
 #include "unwind/sites.h"
 
-enum { TRIES = 8 };  // of one walk: each restarts a loop
+enum { TRIES = 8 };  // of one walk, since each leaves the fast loop
 
 CS_ISLAND void cs_again_begin(struct cs_again_look *look, const struct cs_again *again,
                               const struct cs_walk *walk) {
@@ -27,7 +28,8 @@ CS_ISLAND static inline uint64_t word_at(uint64_t addr) {
   return *(const volatile cs_any_u64 *)(uintptr_t)addr;
 }
 
-// Returns the first record after `at` to which the stack does not lead any more; `count`: none.
+// Returns the first record after `at` to which the stack no longer leads, or `count` if there is
+// none.
 CS_ISLAND static uint32_t first_changed(const struct cs_record *records, uint32_t at,
                                         uint32_t count) {
   while (++at < count) {
@@ -35,7 +37,7 @@ CS_ISLAND static uint32_t first_changed(const struct cs_record *records, uint32_
     uint64_t cfa = cs_record_sp(record), ip = cs_record_ip(record);
     int64_t fp_at = record->fp_at;
     uint64_t fp = fp_at != 0 ? record->preserved[CS_PRESERVED_FP] : ip;
-    if (fp_at == 0) fp_at = CS_SITE_RA;  // the frame pointer was not saved: the other word twice
+    if (fp_at == 0) fp_at = CS_SITE_RA;  // not saved: compare the other word twice
     if (word_at(cfa + (uint64_t)(CS_SITE_RA * 8)) != ip ||
         word_at(cfa + (uint64_t)(fp_at * 8)) != fp)
       break;
@@ -71,7 +73,7 @@ CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint6
   return ~0ull;
 }
 
-// At a base that a site names, the walk's end depends on nothing that is not compared.
+// If the walk ends at a base that a site marks, its end depends only on what is compared.
 CS_ISLAND void cs_again_note(struct cs_again *last, const struct cs_walk *walk, uint32_t count,
                              uint32_t from) {
   bool ends_by_site = walk->stop == CS_STOP_BASE && walk->site != 0 && CS_SITE_IS_BASE(walk->site);

@@ -12,15 +12,15 @@ enum {
   CS_AGAIN_CALLS = 64,   // managed frames among them that have called native code
 };
 
-// What is kept of a walk. All of it belongs to whoever has claimed the memory that it is in.
+// A walk that is kept. All of it belongs to the owner of the memory that it is in.
 struct cs_again {
-  struct cs_record *records;  // memory for ROOM + MOST; NULL: there is none
-  uint32_t start, count;      // the kept ones, from the leaf to the base; count 0: none
-  uint32_t from;              // index among them; the step to each one after it was by a site
+  struct cs_record *records;  // room for ROOM + MAX records; NULL: none
+  uint32_t start, count;      // the kept records, from the leaf to the base; count 0: none
+  uint32_t from;              // index among them; each frame after it was reached by a site
   uint32_t calls;
-  uint16_t call[CS_AGAIN_CALLS];  // their distances from the end, the largest first
-  uint64_t clr_thread, stack_hi;  // whose
-  uint64_t loaded;                // cs_loader_now then
+  uint16_t call[CS_AGAIN_CALLS];  // distances of calls of native code from the end, largest first
+  uint64_t clr_thread, stack_hi;  // of the walked thread
+  uint64_t loaded;                // cs_loader_now during the walk
 };
 
 // A walk's search among them.
@@ -40,7 +40,7 @@ CS_ISLAND void cs_again_begin(struct cs_again_look *look, const struct cs_again 
 CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint64_t sp, uint64_t fp,
                                   uint32_t frames);
 
-// Notes, of a walk that has ended, what a later one must have in common with it, if its `count` records
-// are kept: last->count is 0 if they are of no use. `from`: as in struct cs_again.
+// Called after a walk whose `count` records are kept: notes what a later walk must have in common
+// with it. Sets last->count to 0 if the records cannot be used. `from`: as in struct cs_again.
 CS_ISLAND void cs_again_note(struct cs_again *last, const struct cs_walk *walk, uint32_t count,
                              uint32_t from);

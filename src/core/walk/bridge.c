@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The way across native code that has no unwind rule: the runtime's chain of explicit Frames, which
-// it links where managed code calls into it. Signal-safe: yes.
+// The way across native code that has no unwind rule: the chain of explicit Frames, which the
+// runtime links where managed code calls into it. Signal-safe: yes.
 //
 // Only the thread itself links and unlinks its Frames, so the chain does not change while the
 // thread is interrupted; but the thread may be in the middle of linking or unlinking one. So a
@@ -9,7 +9,7 @@
 #include "walk/bridge.h"
 
 enum {
-  MAX_FRAMES = 1 << 16,    // of one chain; ends a walk over a chain with a loop
+  MAX_FRAMES = 1 << 16,    // of one chain, so that a walk over a chain with a loop ends
   MAX_SKIPPED = 64 << 10,  // bytes of stack that are searched for managed callers
 };
 
@@ -57,7 +57,7 @@ CS_ISLAND static void note_fault(struct cs_walk *walk, uint64_t context) {
   if (cs_bridge_context_flags(walk, context, &walk->fault_flags)) walk->faults++;
 }
 
-// Reads what the Frame leads to. Returns false for the kinds that lead nowhere.
+// Reads the registers to which the Frame leads. Returns false for the kinds that lead nowhere.
 CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t id,
                                  struct cs_regs *regs, bool *exact) {
   const struct cs_layout *l = &walk->world->layout;
@@ -71,7 +71,7 @@ CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t 
   if (id == ids->hijack) return from_hijack(walk, frame, regs);
   if (id == ids->software_exception)
     return cs_bridge_context(walk, frame + l->software_exception_frame.target_context, regs);
-  *exact = true;  // the others were made where the thread was stopped
+  *exact = true;  // the other kinds were made where the thread was stopped
   if (id == ids->faulting_exception) {
     note_fault(walk, frame + l->faulting_exception_frame.target_context);
     return cs_bridge_context(walk, frame + l->faulting_exception_frame.target_context, regs);
@@ -82,7 +82,8 @@ CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t 
   return false;
 }
 
-// A Frame of another kind may stand for managed callers, which would be missing without a reason.
+// Returns whether this kind of Frame is known. An unknown one may stand for managed callers, which
+// would be missing without a reason.
 CS_ISLAND static bool is_known(const struct cs_frame_ids *ids, uint64_t id) {
   const uint64_t *all = (const uint64_t *)(const void *)ids;
   for (size_t i = 0; i < sizeof *ids / sizeof *all; i++)
@@ -102,11 +103,11 @@ CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs
   return exact || cs_is_return_address(walk->world, ip);
 }
 
-// Returns whether a managed frame may lie between the sp and the Frame, without a Frame of its own.
-// In preemptive mode there is none, since managed code has left through the innermost Frame. In
-// cooperative mode there may be, since helpers (allocation, casts, write barriers) are called
-// without a Frame. Then every word up to the call site is inspected, and the Frame is not used if
-// one of them returns into managed code.
+// Returns whether there may be a managed frame without a Frame of its own between the sp and the
+// Frame. In preemptive mode there is none, since managed code has left through the innermost Frame.
+// In cooperative mode there may be one, since helpers (allocation, casts, write barriers) are
+// called without a Frame. Then every word up to the call site is inspected, and the Frame is not
+// used if one of them is a return address in managed code.
 CS_ISLAND static bool may_skip_managed(struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_world *world = walk->world;
   uint64_t end = regs->r[CS_SP];
@@ -120,7 +121,7 @@ CS_ISLAND static bool may_skip_managed(struct cs_walk *walk, const struct cs_reg
   for (uint64_t at = walk->regs.r[CS_SP]; at < end; at += 8) {
     uint64_t word;
     if (cs_walk_is_late(walk) || !cs_bridge_get(walk, at, &word)) return true;
-    if (word == regs->r[CS_IP]) continue;  // the copies of the Frame and of the call
+    if (word == regs->r[CS_IP]) continue;  // the copies in the Frame and of the call
     if (cs_codemap_find_managed_near(world, word - 1, &walk->near, &code) == CS_STOP_NONE &&
         cs_code_is_managed(&code) && cs_is_return_address(world, word))
       return true;
@@ -137,7 +138,7 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
         !cs_mem_u64(&walk->world->mem, frame, &id) ||
         !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next))
       return false;
-    if (next != CS_END_OF_CHAIN && next <= frame) return false;  // the chain leads up the stack
+    if (next != CS_END_OF_CHAIN && next <= frame) return false;  // the chain must lead up the stack
     walk->next_frame = next;
     if (frame >= walk->regs.r[CS_SP]) {
       *regs = (struct cs_regs){.known = 0};

@@ -4,14 +4,15 @@
 
 #include "walk/walk.h"
 
-// Follows the chain of explicit Frames (walk/bridge.c): finds the registers of the managed frame
-// that the innermost Frame above `walk->regs` leads to. Returns false if no Frame can be trusted.
+// Follows the chain of explicit Frames (walk/bridge.c), and finds the registers of the managed
+// frame to which the innermost Frame above `walk->regs` leads. Returns false if no Frame can be
+// trusted.
 CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bool *exact);
 
-// Corrects `regs` of interrupted code that was reached through the kernel's signal frame, or
-// through the frame that the runtime fakes for its fault handler, which has lost some registers: if
-// the interruption was a fault for which a FaultingExceptionFrame exists, takes the registers from
-// there.
+// Corrects the registers of interrupted code that was reached through the kernel's signal frame, or
+// through the frame that the runtime fakes for its fault handler, which has lost some of them. If
+// the code was interrupted by a fault for which there is a FaultingExceptionFrame, the registers
+// are taken from that.
 CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs);
 
 // Finds the caller of a stub, or of unknown code, at an exact ip (walk/stub.c).
@@ -38,8 +39,8 @@ CS_ISLAND static inline void cs_bridge_set(struct cs_regs *regs, unsigned reg, u
   regs->known |= CS_REG_BIT(reg);
 }
 
-// Of the architecture (walk/context.c). Read the registers of a CONTEXT, its ContextFlags, and the
-// block of callee-saved registers of the runtime's stubs.
+// The following depend on the architecture (walk/context.c). These read the registers of a CONTEXT,
+// its ContextFlags, and the block in which the runtime's stubs save the callee-saved registers.
 CS_ISLAND bool cs_bridge_context(const struct cs_walk *walk, uint64_t context,
                                  struct cs_regs *regs);
 CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t context,
@@ -54,7 +55,7 @@ CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t
 // `regs`, was in the word at `slot`, or that of the method that has returned to it.
 CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
                                  uint64_t slot);
-// Returns whether `fault` is about the instruction at `regs`, or (*in_caller) about the call of the
-// leaf helper that has faulted there.
+// Returns whether `fault` describes a fault of the instruction at `regs`. *in_caller is set if a
+// leaf helper has faulted there and `fault` describes the call to it.
 CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
                                      const struct cs_regs *regs, bool *in_caller);

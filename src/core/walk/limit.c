@@ -13,9 +13,10 @@ CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t t
   look_again_in(walk, cs_tsc(), limit_ns / 8);
 }
 
-// The time-stamp counter, which goes on while the thread has no processor, is read for each frame.
-// The thread's own clock, a system call, is read only after enough time for it to have reached the
-// limit. So a walk is not cut because it was preempted, and a short one never makes the call.
+// Reads the time-stamp counter, which also counts while the thread has no processor, for each
+// frame. The thread's CPU clock, which takes a system call, is read only once enough time has
+// passed for it to have reached the limit. So a walk is not cut because it was preempted, and a
+// short one never makes the system call.
 CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk) {
   if (walk->limit_ns == 0 || walk->late) return walk->late;
   uint64_t now = cs_tsc();

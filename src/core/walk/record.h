@@ -5,13 +5,13 @@
 
 #include "walk/walk.h"
 
-// What is needed afterwards to name a frame, to make its CONTEXT, and to derive the logical view.
-// On x86-64 it has 104 bytes, struct cs_frame about 240.
+// Everything that is needed later to name a frame, to make its CONTEXT, and to derive the logical
+// view. On x86-64 it has 104 bytes, struct cs_frame about 240.
 struct cs_record {
   uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
   uint64_t function_id;                    // 0: native, a stub, or unresolved ReadyToRun code
   uint64_t method_start;
-  uint64_t call_ip;  // 0, or the frame's ip according to its own InlinedCallFrame
+  uint64_t call_ip;  // the frame's ip according to its own InlinedCallFrame; 0: it has none
   cs_regmask known;
   uint8_t kind;   // enum cs_code_kind
   uint8_t flags;  // CS_FRAME_*
@@ -19,13 +19,13 @@ struct cs_record {
   bool collectible;
   bool may_be_gone;  // its code may have been unloaded since the walk (life/function.c)
   // Filled in by the requester (life/function.c), and kept here so that the result of a capture
-  // does not depend on a cache that may be emptied by others:
+  // does not depend on a cache that may be emptied meanwhile:
   bool resolved;    // function_id is the runtime's, and the next two are valid
   bool dynamic;     // a dynamic method or an IL stub, without metadata; function_id may be 0
   uint8_t eh;       // enum cs_eh_role
   uint16_t deaths;  // with `may_be_gone`: the low half of cs_module_deaths() before the walk
-  // In a run of cs_walk_run_plain: where the frame pointer was read, in words from sp (walk/again.h);
-  // 0: it was not saved.
+  // Set by cs_walk_run_plain: where the frame pointer was read, in words from sp (walk/again.h); 0:
+  // it was not saved.
   int16_t fp_at;
 };
 static inline bool cs_record_is_managed(const struct cs_record *record) {
@@ -34,7 +34,7 @@ static inline bool cs_record_is_managed(const struct cs_record *record) {
 static inline uint64_t cs_record_ip(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_IP];
 }
-// As DoStackSnapshot reports it.
+// Returns the ip that DoStackSnapshot reports.
 static inline uint64_t cs_record_call_ip(const struct cs_record *record) {
   return record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
 }
@@ -42,17 +42,17 @@ static inline uint64_t cs_record_sp(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_SP];
 }
 
-// Continues, after cs_walk_next has returned a frame, over frames whose call sites are known
-// (unwind/sites.h), and writes them down, up to `room`. Returns their number. It decides nothing:
-// any step that is not plain is left to the next cs_walk_next.
+// Continues, after cs_walk_next has returned a frame, over frames whose call sites are cached
+// (unwind/sites.h), and writes up to `room` records. Returns their number. Any step that is not
+// that simple is left to the next cs_walk_next.
 CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room);
-// The same for at most `frames` frames, without writing them down.
+// The same for at most `frames` frames, without records.
 CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames);
-// Like cs_walk_run, without the registers that no site uses: half the work.
+// Like cs_walk_run, without the registers that no site uses, which is half the work.
 CS_ISLAND uint32_t cs_walk_run_plain(struct cs_walk *walk, struct cs_record *out, uint32_t room);
 
-// The same with one word per frame instead of a record: the ip, which has CS_ADDRESS_BITS,
-// and what the walk knew of the frame.
+// The same with one word per frame instead of a record: the ip, which has CS_ADDRESS_BITS, and what
+// the walk knows about the frame.
 enum { CS_FRAME_WORD_KIND_AT = CS_ADDRESS_BITS };
 #define CS_FRAME_WORD_EXACT (1ull << 63)  // interrupted at the ip; else a return address
 #define CS_FRAME_WORD_IP(word) ((word) & ((1ull << CS_FRAME_WORD_KIND_AT) - 1))

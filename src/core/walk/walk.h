@@ -23,19 +23,19 @@ struct cs_again_look;  // walk/again.h
 struct cs_walk {  // a walk in progress; private to the room
   const struct cs_world *world;
   struct cs_stack stack;
-  struct cs_regs regs;  // of the frame that was returned last, or of the first
+  struct cs_regs regs;  // of the frame that was returned last, or of the leaf before that
   struct cs_code code;  // of the frame that was returned last
-  struct cs_near near;  // where the last managed code was
+  struct cs_near near;  // what is kept from one look-up to the next
   uint64_t site;        // cs_site: how to step over the frame, if that was cached; else 0
   uint64_t clr_thread;  // Thread*, 0 if the thread has none
-  uint64_t next_frame;  // the next explicit Frame of the chain that has not been passed
+  uint64_t next_frame;  // the first explicit Frame of the chain that has not been passed
   uint32_t depth, max_depth;
   uint32_t flags;  // of the frame that comes next
-  // Set after cs_walk_begin if no more than the kind of frame.code is needed: a return address that
-  // was seen before is then stepped over without being looked up.
+  // Set after cs_walk_begin if only the kind of frame.code is needed: a frame with a cached call
+  // site is then stepped over without looking up its code.
   bool fast;
-  // The table of images matches the process. If it does not, an image is used only if its build id
-  // is where the table says, and unknown code may belong to a library that has just been loaded.
+  // The table of images matches the process. If not, an image is used only if its build id is where
+  // the table says, and unknown code may belong to a library that has just been loaded.
   bool settled;
   bool sites_hold;  // the call-site cache is right for these images
   bool late;        // the limit has been reached
@@ -61,9 +61,10 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
                              const struct cs_regs *regs, const struct cs_stack *stack,
                              uint64_t clr_thread, uint32_t max_depth);
 // Makes the walk end with CS_STOP_TIME after about limit_ns (within an eighth) of the calling
-// thread's CPU time; time without a processor does not count. To be called after cs_walk_begin.
+// thread's CPU time; time without a processor does not count. Called after cs_walk_begin.
 CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t tick_rate);
-// Returns whether the limit has been reached. Called now and then by whatever may take long.
+// Returns whether the limit has been reached. Called from time to time by everything that may take
+// long.
 CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk);
 // Must be called to abandon a walk before cs_walk_next has returned false.
 CS_ISLAND void cs_walk_leave(struct cs_walk *walk);

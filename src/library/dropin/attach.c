@@ -6,8 +6,8 @@
 // newer than the guest: those stay with the proxy.
 //
 // Invariants: the guest's reference count is the number of references that the runtime has taken; a
-// callback whose form is too new for the guest arrives in the older form. Threads: the diagnostics
-// server's; any for the callbacks at the end of the file. Not for handlers.
+// callback whose form is too new for the guest reaches it in the older form. Threads: the
+// diagnostics server's; any for the callbacks at the end of the file. Not for handlers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ enum { NEWEST = CS_NEWEST_CALLBACK, CREATED = 2 };  // the runtime creates ICorP
 
 // ---- The proxy ----
 
-// Whether the guest is a notification profiler is not known yet. Most profilers are not.
+// It is not known yet whether the guest is a notification-only profiler. Most are not.
 static HRESULT load_as_notification_only(ICorProfilerCallback11 *self, BOOL *notification_only) {
   (void)self;
   *notification_only = 0;
@@ -89,7 +89,8 @@ HRESULT cs_attach_class_object(REFCLSID clsid, REFIID iid, void **out) {
 
 // ---- The guest takes the proxy's place ----
 
-// The first slot of each version. The entry after the newest version is the number of slots.
+// Returns the first slot of each version. The entry after the newest version is the number of
+// slots.
 static size_t first_slot(int version) {
   static const size_t first[NEWEST + 2] = {
       0,

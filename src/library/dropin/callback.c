@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The guest's callback object, wrapped: the library sees first which threads and which code come
-// and go, and the guest gets the callbacks that it has asked for and no others.
+// The guest's callback object, wrapped: the library learns first which threads and which code come
+// and go, and the guest gets only the callbacks that it has asked for.
 //
 // Invariants: QueryInterface returns what the guest's returns; the library forgets a thread after
 // the guest's ThreadDestroyed, in which the guest may still walk it; a callback that ends an ID of
@@ -171,7 +171,7 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
   return hr;
 }
 
-// These end other IDs, and come only if the guest has asked for them.
+// These callbacks end other IDs, and come only if the guest has asked for them.
 static HRESULT class_unload_started(ICorProfilerCallback11 *self, ClassID id) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ClassUnloadStarted);
   cs_elide_wait(guest_of(self));

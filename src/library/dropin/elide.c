@@ -20,8 +20,8 @@
 #include "life/runtime.h"
 #include "threads/registry.h"
 
-// Longer than a round of walks over thousands of threads takes (10 us each), and short enough for a
-// program whose profiler never resumes.
+// Longer than walks of thousands of threads take (10 us each), and short enough for a program whose
+// profiler never resumes.
 enum { ELIDE_WAIT_MS = 200 };
 
 bool cs_elides(const struct cs_guest *guest) {

@@ -38,7 +38,8 @@ static void *wrap_factory(struct cs_guest *guest, IUnknown *factory) {
   return cs_wrap(&factories, guest, factory, true);
 }
 
-// For a class in CORECLR_PROFILER or in an attach command that is not clrsnap's own.
+// The class factory for a class in CORECLR_PROFILER, or in an attach command, that is not clrsnap's
+// own.
 HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out) {
   struct cs_guest *guest = calloc(1, sizeof *guest);
   if (guest == NULL) return E_OUTOFMEMORY;

@@ -14,14 +14,14 @@
 #define CS_PROFILER_PATH "CLRSNAP_PROFILER_PATH"
 struct cs_guest_options {
   char path[PATH_MAX];  // of the guest's library; "": not given
-  bool hold;            // CLRSNAP_HOLD=1: targets stand still until the last callback has returned
+  bool hold;            // CLRSNAP_HOLD=1: targets are held until the last callback has returned
   bool dynamic;         // CLRSNAP_DYNAMIC=1: methods without metadata are reported, too
   bool elide_suspend;   // CLRSNAP_ELIDE_SUSPEND=1: SuspendRuntime stops nothing
 };
 void cs_guest_options_from_environment(struct cs_guest_options *options);
-// From the client data of an attach: NUL-terminated "NAME=VALUE" strings, ended by an empty one.
-// The guest's own data begins at *used. Returns false if CLRSNAP_PROFILER_PATH is missing, the
-// strings have no end, or an option is unknown.
+// Reads them from the client data of an attach: NUL-terminated "NAME=VALUE" strings, ended by an
+// empty one. The guest's own data begins at *used. Returns false if CLRSNAP_PROFILER_PATH is
+// missing, the strings have no end, or an option is unknown.
 bool cs_guest_options_from_data(struct cs_guest_options *options, const char *data, size_t size,
                                 size_t *used, struct cs_error *err);
 
@@ -46,22 +46,22 @@ struct cs_guest {
 };
 
 // ---- Loading (load.c) ----
-// The guest's class object, from a library of its own; logs why not.
+// Gets the guest's class object from the guest's library. Logs why it failed.
 HRESULT cs_guest_load(struct cs_guest *guest, REFIID iid, void **out);
-// After a detach, when the last reference has been released.
+// Closes the guest's library: after a detach, when the last reference has been released.
 void cs_guest_unload(struct cs_guest *guest);
 
 // ---- The library on behalf of a guest (life.c) ----
-// Before the guest's Initialize, which it does not delay: decides whether the library supports this
-// runtime, and starts a thread that makes the unwind tables. Without support the guest keeps the
-// runtime's own walk, and the log says so.
+// Called before the guest's Initialize, which it does not delay: decides whether the library
+// supports this runtime, and starts a thread that makes the unwind tables. If the runtime is not
+// supported, the guest keeps the runtime's own walk, and the log says so.
 void cs_guest_begin(struct cs_guest *guest, IUnknown *info);
 void cs_guest_end(struct cs_guest *guest);
-// In callbacks that may provide something new to verify the runtime's layout with: verifies it, if
-// that has not been done. If the unwind tables are not ready, `wait` waits for them; without it the
-// call does nothing.
+// Called in callbacks that may provide something new to verify the runtime's layout with: verifies
+// the layout, unless that has been done. If the unwind tables are not ready, waits for them
+// (`wait`) or does nothing.
 void cs_guest_verify_layout(struct cs_guest *guest, bool wait);
-// On an attach, for the threads that exist already: before the first ThreadCreated, and in
+// Called on an attach, for the threads that exist already: before the first ThreadCreated, and in
 // ProfilerAttachComplete.
 void cs_guest_attaches(struct cs_guest *guest);
 void cs_guest_attached(struct cs_guest *guest);
@@ -76,7 +76,7 @@ HRESULT cs_attach_class_object(REFCLSID clsid, REFIID iid, void **out);
 // Loads the guest that the client data names, into a wrapper that the runtime already has. *used:
 // the size of clrsnap's own part of the data.
 HRESULT cs_attach_load(struct cs_wrapped *callback, const void *data, size_t size, size_t *used);
-// Callbacks that an older guest has in an older form only.
+// Takes over the callbacks that an older guest has only in an older form.
 void cs_attach_take_over(ICorProfilerCallback11Vtbl *vtbl);
 
 // ---- Event masks (mask.c) ----
@@ -87,7 +87,7 @@ void cs_mask_take_over(ICorProfilerInfo15Vtbl *vtbl);
 // ---- Elided suspension (elide.c) ----
 void cs_elide_take_over(ICorProfilerInfo15Vtbl *vtbl);
 bool cs_elides(const struct cs_guest *guest);
-// In callbacks that end an ID of code or of a type: waits until no suspension is elided.
+// Called in callbacks that end an ID of code or of a type: waits until no suspension is elided.
 void cs_elide_wait(struct cs_guest *guest);
-// Calls that name a thread, which may end between the two (ids.c).
+// Takes over calls that name a thread, which may end during an elided suspension (ids.c).
 void cs_ids_take_over(ICorProfilerInfo15Vtbl *vtbl);

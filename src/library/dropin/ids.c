@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The guest's calls that name a thread, with CLRSNAP_ELIDE_SUSPEND=1. The threads run on between
-// its SuspendRuntime and ResumeRuntime, so a thread from EnumThreads may end there, which a real
-// stop would have prevented.
+// The guest's calls that name a thread, with CLRSNAP_ELIDE_SUSPEND=1. Threads run on between its
+// SuspendRuntime and ResumeRuntime, so a thread that EnumThreads has returned may end in between,
+// which a real stop would have prevented.
 //
 // Invariant: the runtime gets no ThreadID that may be freed during the call. A known thread is kept
 // until the call has returned (its ThreadDestroyed waits for that call, not for the whole round);
@@ -19,8 +19,8 @@ static struct named name(ICorProfilerInfo15 *self, ThreadID id) {
   struct cs_thread *thread = cs_elides(guest) ? cs_registry_find(id) : NULL;
   if (thread != NULL && cs_thread_keep(thread, id)) return (struct named){thread, true};
   if (!cs_elides(guest) || id == 0) return (struct named){NULL, true};
-  // Unknown: its ThreadCreated may still be to come. Or it has ended since the guest's
-  // SuspendRuntime, and so have more threads than are remembered.
+  // Unknown: its ThreadCreated may not have come yet; or it has ended since the guest's
+  // SuspendRuntime, as have more threads than are remembered.
   bool forgotten = cs_registry_deaths() - cs_load_acquire(&guest->deaths) >= CS_REGISTRY_REMEMBERED;
   return (struct named){NULL, thread == NULL && !forgotten && !cs_registry_was_destroyed(id)};
 }

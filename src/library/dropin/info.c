@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ICorProfilerInfo that a guest gets: every slot forwards to the runtime's, except for
+// The ICorProfilerInfo that a guest gets: every slot forwards to the runtime's, except
 // DoStackSnapshot, which is clrsnap's, and those in mask.c, elide.c and ids.c.
 //
 // Invariant: QueryInterface succeeds for the interfaces that the runtime's has, and always returns
@@ -39,7 +39,7 @@ static HRESULT count(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, 
   return counted->callback(function, ip, info, size, context, counted->data);
 }
 
-// The runtime's own walk is made for a caller that has stopped the runtime, and then costs less
+// The runtime's own walk is meant for a caller that has stopped the runtime, and then costs less
 // than clrsnap's. It cannot report methods without metadata, cannot hold its target, and does not
 // check the ThreadID.
 static bool is_for_the_runtime(const struct cs_guest *guest, ThreadID thread,
@@ -48,7 +48,7 @@ static bool is_for_the_runtime(const struct cs_guest *guest, ThreadID thread,
          cs_runtime_is_stopped_by_caller() && cs_registry_find(thread) != NULL;
 }
 
-// Returns false if CoreCLR refuses. Its E_FAIL for a thread without managed frames is no refusal.
+// Returns false if CoreCLR refuses. E_FAIL, for a thread without managed frames, is not a refusal.
 static bool walk_stopped(ICorProfilerInfo15 *theirs, ThreadID thread,
                          StackSnapshotCallback *callback, ULONG32 info_flags, void *data,
                          HRESULT *hr) {
@@ -81,7 +81,7 @@ static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
                      context, context_size);
 }
 
-// From now on there is no callback when a thread ends, so no thread may be walked.
+// After this, there is no callback when a thread ends, so no thread may be walked.
 static HRESULT request_detach(ICorProfilerInfo15 *self, DWORD ms) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, RequestProfilerDetach);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;

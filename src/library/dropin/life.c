@@ -18,7 +18,7 @@
 static bool has_code;  // a module has been loaded, or an attach is complete
 
 // Makes the unwind tables, and then tries to verify the runtime's layout until that is settled: in
-// the first milliseconds the runtime runs managed code without a callback. Later, callbacks do it.
+// the first milliseconds, the runtime runs managed code without a callback. Later, callbacks do it.
 static void *settle(void *unused) {
   enum { LOOKS = 2000, LOOK_US = 1000 };
   struct cs_error err;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Loads the guest's library and gets its class factory as the runtime itself does. Invariant: if
-// that fails, the runtime gets the HRESULT that it would have got without clrsnap, and the log says
-// what failed and why. Threads: the main thread at start-up, the diagnostics server's on an attach.
-// Not for handlers.
+// that fails, the runtime gets the HRESULT that it would get without clrsnap, and the log says what
+// failed and why. Threads: the main thread at start-up, the diagnostics server's on an attach. Not
+// for handlers.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

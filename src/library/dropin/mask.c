@@ -9,7 +9,7 @@
   (COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS)
 
 // The runtime calls DynamicMethodUnloaded of ICorProfilerCallback9 without checking that the
-// profiler has it. A proxy does.
+// profiler has it. A proxy has it.
 static DWORD ours_high(const struct cs_guest *guest) {
   bool has_it = guest->version >= 9 || guest->proxy != NULL;
   return has_it ? COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS : 0;
@@ -19,7 +19,7 @@ static HRESULT set(ICorProfilerInfo15 *self, DWORD low, DWORD high) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, SetEventMask2);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   bool ours = cs_load_acquire(&guest->walks);
-  // The runtime sees a proxy that knows these callbacks; the guest does not.
+  // The proxy that the runtime sees has these callbacks; the guest has not.
   if ((high & COR_PRF_HIGH_IN_MEMORY_SYMBOLS_UPDATED) != 0 && guest->proxy != NULL &&
       guest->version < 7)
     return CORPROF_E_CALLBACK7_REQUIRED;

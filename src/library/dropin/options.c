@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The drop-in's options: from the environment at start-up, from the client data on an attach. One
-// thread; not for handlers. Invariant: no unknown or malformed option goes unreported. One from the
-// environment, which may be set for many programs, is logged; one from client data fails the
-// attach.
+// thread; not for handlers. Invariant: no unknown or malformed option goes unreported. If it is
+// from the environment, which may be set for many programs, it is logged; if it is from client
+// data, the attach fails.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ enum { STRIDE = 32 };  // of the thunks
 
 extern const char cs_thunks[];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // for lists
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of the lists
 
 static IUnknown *real(void *self) {
   return cs_wrapped_of(self)->target[0];
@@ -59,7 +59,8 @@ void cs_family_init(struct cs_family *family) {
   fill(family->plain);
 }
 
-// An interface that is not of the kind may still be the same object, and then is the same wrapper.
+// An interface that is not of the family's kind may still be the same object, and then has the same
+// wrapper.
 static struct cs_wrapped *find(const struct cs_family *family, const struct cs_guest *guest,
                                const void *object, bool known) {
   for (struct cs_wrapped *w = family->all; w != NULL; w = w->next)

@@ -17,10 +17,10 @@ struct cs_family;
 
 struct cs_wrapped {
   void *const *vtbl;
-  void *target[CS_SLOTS];  // slot n's object: the real one, or a proxy
+  void *target[CS_SLOTS];  // slot n's object: the real object, or a proxy
   struct cs_guest *guest;
   struct cs_family *family;
-  bool known;  // its slots are the family's, so that those taken over are
+  bool known;  // its vtable is the family's, with the slots that are taken over
   struct cs_wrapped *next;
 };
 
@@ -34,11 +34,11 @@ struct cs_family {
   struct cs_wrapped *all;  // never freed: a process has a few real objects
 };
 
-// Fills both tables with thunks and the three methods of IUnknown. Once, before cs_wrap.
+// Fills both tables with thunks and the three methods of IUnknown. Called once, before cs_wrap.
 void cs_family_init(struct cs_family *family);
 
-// The wrapper of `object`: the same one each time (COM identity). Takes over the caller's
-// reference. NULL: no memory; the reference is released.
+// Returns the wrapper of `object`: the same one each time (COM identity). Takes over the caller's
+// reference. Returns NULL if there is no memory; the reference is then released.
 void *cs_wrap(struct cs_family *family, struct cs_guest *guest, void *object, bool known);
 
 static inline struct cs_wrapped *cs_wrapped_of(void *self) {

@@ -41,7 +41,7 @@ static struct {
   uint64_t next_ns, gap_ns;
 } soon = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 
-// True: no further try is needed.
+// Returns true if no further try is needed.
 static bool try_to_install(void) {
   struct cs_error err;
   struct cs_altstacks_result result;

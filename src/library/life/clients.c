@@ -10,7 +10,7 @@
 enum { MAX_CLIENTS = 64 };  // the runtime itself has one profiler and 32 that are only notified
 
 static struct client {
-  IUnknown *unknown;         // as the client has it. NULL: walks of native threads only
+  IUnknown *unknown;         // as the client has it. NULL: for walks of native threads only
   ICorProfilerInfo15 *info;  // a reference of ours
 } clients[MAX_CLIENTS];
 static uint32_t count;

@@ -9,7 +9,7 @@
 bool cs_client_is_known(const IUnknown *unknown);
 // Takes over the reference `info`. Returns false if there are too many.
 bool cs_client_add(IUnknown *unknown, ICorProfilerInfo15 *info);
-// Gives the reference back. Returns false if there is no such client.
+// Returns the reference in *info. Returns false if there is no such client.
 bool cs_client_remove(const IUnknown *unknown, ICorProfilerInfo15 **info);
-// The info of one of them. Returns false if there is none left.
+// Gets the info of one of them. Returns false if there is none left.
 bool cs_client_any(ICorProfilerInfo15 **info);

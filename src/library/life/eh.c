@@ -24,7 +24,7 @@ static struct {
 
 static const WCHAR eh_class[] = u"System.Runtime.EH";
 static const WCHAR iterator_class[] = u"System.Runtime.StackFrameIterator";
-// Inlined, except under a profiler's enter and leave hooks.
+// Its methods are inlined, except under a profiler's enter and leave hooks.
 static const WCHAR calls_class[] = u"System.Runtime.ExceptionServices.InternalCalls";
 static const WCHAR filter_caller[] = u"FindFirstPassHandler";
 

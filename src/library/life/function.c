@@ -6,8 +6,8 @@
 // ReadyToRun code (codemap/method.h); its MethodDesc has the rest. The CLR is asked only if that
 // memory cannot be read. Results are cached per method start. Invariant: look-ups in the cache take
 // no lock and make no call, so they are allowed while a thread is held. The cache is emptied when
-// code dies, because starts and ids are reused; so a result is copied into the record, and no two
-// look-ups of one frame need agree.
+// code dies, because starts and ids are reused; so two look-ups of one frame may differ, and the
+// result is copied into the record.
 #include "life/function.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ struct entry {
 };
 static struct entry cache[CACHE_SIZE];
 
-// Methods near each other are on one page of it, since the first use of a page takes long.
+// Methods near each other share a page of the cache, since the first use of a page takes long.
 static uint32_t place_of(uint64_t key) {
   enum { IN_PAGE = 8 };
   uint32_t page = (uint32_t)cs_hash_word(key >> 13, CACHE_BITS - IN_PAGE);
@@ -84,7 +84,7 @@ static uint64_t pack(uint64_t function_id, enum cs_eh_role role, bool dynamic) {
   return function_id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
 }
 
-// Whether what is read agrees with the CLR (cs_function_check).
+// Whether what is read in the runtime's memory agrees with the CLR (cs_function_check).
 enum { OPEN, TRUSTED, DISTRUSTED };
 static uint32_t memory;
 
@@ -96,7 +96,8 @@ static bool read_method(const struct cs_record *record, uint64_t *value) {
   if (id == 0 &&
       (record->kind != CS_CODE_R2R || !cs_method_of_r2r(world, record->method_start, &id, &start)))
     return false;
-  // Trusted memory: what is never unloaded needs no guard, which costs a system call for each read.
+  // In trusted memory, what is never unloaded needs no guarded reads, each of which is a system
+  // call.
   if (!(record->collectible ? cs_method_read : cs_method_read_permanent)(world, id, &method))
     return false;
   enum cs_eh_role role = method.dynamic ? CS_EH_NONE : cs_eh_role_of(method.module, method.token);
@@ -138,7 +139,7 @@ static bool ask_for_method(const struct cs_record *record, uint64_t *value) {
   mdToken token;
   BOOL dynamic = 1;
   enum cs_eh_role role = CS_EH_NONE;
-  // A start of 0: the code could not be looked up, because the library is being stopped.
+  // A start of 0 means that the code was not looked up, because the library is being stopped.
   if (record->method_start == 0 || info == NULL || !ask_for_function(record, &id)) return false;
   if (id != 0 && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK) return false;
   if (id != 0 && !dynamic &&
@@ -186,8 +187,8 @@ bool cs_function_resolve(struct cs_record *record) {
   return resolved;
 }
 
-// An entry that is being written stays its writer's: freed, it could get one writer's key and
-// another one's value.
+// An entry that is being written is left to its writer: if it were freed, it could get one writer's
+// key and another one's value.
 void cs_functions_forget(void) {
   for (uint32_t i = 0; i < CACHE_SIZE; i++) {
     uint64_t key = cs_load_acquire(&cache[i].key);
@@ -195,7 +196,7 @@ void cs_functions_forget(void) {
   }
 }
 
-// Bounded, since a resolver may wait in the CLR for a lock that our caller holds.
+// The wait is bounded, since a resolver may wait in the CLR for a lock that our caller holds.
 static void wait_for_resolvers(void) {
   enum { TRIES = 10000, NAP_US = 100 };
   for (int i = 0; i < TRIES; i++) {
@@ -211,8 +212,9 @@ void cs_library_deaths_are_reported(bool reported) {
   cs_library.world.deaths_are_reported = reported;
 }
 
-// The call sites stay, since those of code that can die are valid for one generation only. Emptying
-// them as well took 14 % of a program's time in which 4,000 dynamic methods a second died.
+// The call sites are kept, since those of code that can die are valid for one generation only.
+// Emptying them as well took 14 % of the time of a program in which 4,000 dynamic methods died per
+// second.
 void cs_library_code_died(bool module) {
   if (!cs_load_acquire(&cs_library.running)) return;
   if (module) cs_add_seq(&module_deaths, 1);
@@ -284,7 +286,7 @@ static void vote(struct ballot *ballot, enum opinion opinion) {
   ballot->refuted = ballot->refuted || opinion == DISAGREES;
 }
 
-// Some methods of the image that contains `ip`.
+// Checks some methods of the image that contains `ip`.
 static void check_image(ICorProfilerInfo15 *info, uint64_t ip, struct ballot *ballot) {
   enum { WANTED = 32 };
   uint64_t entry_points[WANTED];
@@ -302,7 +304,7 @@ bool cs_function_checked(void) {
   return cs_load_acquire(&memory) != OPEN;
 }
 
-// What is asked is about permanent code, so that no id can have become invalid.
+// All questions are about permanent code, so no id can have become invalid.
 bool cs_function_check(void) {
   ICorProfilerInfo15 *info = cs_library.info;
   struct cs_permanent code;

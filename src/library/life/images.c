@@ -2,12 +2,13 @@
 // The table of native images, and the cached rules of call sites that go with it. Not for handlers.
 //
 // Invariant: no walk uses a rule of an image that has been unloaded. A walk reads the dynamic
-// loader's counters once, at its beginning: what is on its stack stays loaded until it ends. If the
-// counters are those of the table, the table is valid. The cached rules (unwind/sites.h) have such
-// a number of their own, which is set only when all walks of older tables have ended and the rules
-// of unloaded images are forgotten. Otherwise the walk neither uses nor adds rules, and uses an
-// image only if its build id is in memory where the table says. So it does not matter how late the
-// table is refreshed (docs/signal-safety.md, "Libraries that come and go").
+// loader's counters once, at its beginning: what is on the thread's stack stays loaded until the
+// walk ends. If the counters are those of the table, the table is valid. The cached rules
+// (unwind/sites.h) have counters of their own, which are set only when all walks by older tables
+// have ended and the rules of unloaded images have been removed. Otherwise the walk neither uses
+// nor adds rules, and uses an image only if its build id is in memory where the table says. So it
+// does not matter how late the table is refreshed (docs/signal-safety.md, "Libraries that come and
+// go").
 #include "life/images.h"
 
 #include <pthread.h>

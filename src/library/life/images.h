@@ -7,18 +7,21 @@
 
 struct cs_images;
 
-bool cs_library_images_init(void);  // at start; false: no memory
-// Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
-// /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
-bool cs_library_refresh_images(void);  // true: there is another table now
-// A walk in a handler has met unknown code, and could not look for new images. Async-signal-safe.
+bool cs_library_images_init(void);  // at start; returns false if there is no memory
+// Looks for ELF images that have been loaded or unloaded, and publishes the new table. Costs a read
+// of /proc/self/maps even if nothing has changed, so it is called now and then, and when a walk has
+// met unknown code.
+bool cs_library_refresh_images(void);  // true: there is a new table
+// Notes that a walk in a handler has met unknown code, and could not look for new images.
+// Async-signal-safe.
 void cs_library_note_unknown_code(void);
 // Refreshes if that has happened since the last time.
 void cs_library_refresh_after_handlers(void);
-// Have images come or gone since the table was made, and is that over? A few loads.
+// Returns whether images have come or gone since the table was made, and none is just coming or
+// going. A few loads.
 bool cs_library_images_are_old(void);
-// For the one caller that names frames later, by the table that they were walked by: tables from
-// that number on are kept (UINT32_MAX: none), and the table of a walk is found (native/native.h).
+// For the one caller that names frames later, by the table that their walk used: keeps tables from
+// that number on (UINT32_MAX: none), and finds the table of a walk (native/native.h).
 uint32_t cs_library_images_sequence(void);  // of the newest
 void cs_library_images_keep(uint32_t sequence);
 const struct cs_images *cs_library_images_of(uint64_t loaded, uint32_t sequence, bool *exact);

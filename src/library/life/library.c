@@ -2,8 +2,8 @@
 // The state of the library, and the count of public calls that are under way. Any thread.
 // Signal-safe: yes.
 //
-// Invariant: cs_library_enter counts first and looks at `running` then; clrsnap_stop clears
-// `running` first and looks at the count then. So either sees the other.
+// Invariant: cs_library_enter first counts, then reads `running`; clrsnap_stop first clears
+// `running`, then reads the count. So at least one sees the other.
 #include "life/library.h"
 
 struct cs_library cs_library;

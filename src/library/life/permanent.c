@@ -9,8 +9,8 @@
 #include "base/prefix.h"
 #include "native/maps.h"
 
-// The tables of the code map lie on few pages and are read for each page of code, so pages are kept
-// while a list is made.
+// The tables of the code map lie on few pages and are read for each page of code, so pages are
+// cached while a list is made.
 enum { PAGE = 4096, PAGES = 16 };
 struct reading {
   struct cs_world world;

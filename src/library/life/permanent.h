@@ -4,6 +4,6 @@
 
 #include "codemap/permanent.h"
 
-// Lists code that the runtime never frees, as far as there is room for it. Walks need not work yet:
-// nothing is read that could fault.
+// Lists code that the runtime never frees, as far as there is room. Works before walks do: no read
+// can fault.
 void cs_permanent_code(const struct cs_layout *layout, struct cs_permanent *list);

@@ -7,7 +7,8 @@
 #include "clrsnap/clrsnap.h"
 
 // CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started yet.
-// CORPROF_E_INCONSISTENT_WITH_FLAGS: the event mask does not allow snapshots. Else: both are so.
+// CORPROF_E_INCONSISTENT_WITH_FLAGS: the event mask does not allow snapshots. Any other: it has
+// started, and the mask allows them.
 HRESULT cs_runtime_probe(ICorProfilerInfo15 *info);
 // The same for the library's own `info`, as S_OK or an error with its reason. With `known` the
 // runtime is not asked again once the check has passed.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The table of images (images.h) has every library, but takes milliseconds to make, and is out of
-// date again where libraries come and go all the time. So the loader's own list is looked at as
-// well, of which only the end is new. Invariant: what `seen` counts has been examined. Signal-safe:
-// no.
+// The table of images (images.h) has every library, but takes milliseconds to make, and is soon out
+// of date where libraries come and go all the time. So the loader's own list is read as well, of
+// which only the end is new. Invariant: what `examined` counts has been examined. Signal-safe: no.
 #include "life/small_stacks.h"
 
 #include <link.h>
@@ -24,7 +23,7 @@ struct list {
 
 struct look {
   struct list list;
-  uint32_t skip;  // that many libraries at the head of the list have been examined before
+  uint32_t skip;  // libraries at the head of the list that were examined before
   uint32_t place;
   struct cs_process_memory memory;
 };
@@ -86,8 +85,8 @@ static int examine(struct dl_phdr_info *info, size_t size, void *arg) {
 
 // ---- With our own lock held ----
 
-// What is new is at the end of the list. Returns false if another namespace (dlmopen) has changed,
-// too.
+// Finds where the new libraries begin: they are at the end of the list. Returns false if another
+// namespace (dlmopen) has changed, too.
 static bool find_new(struct look *look) {
   const struct list *now = &look->list;
   uint64_t loads = now->loads - seen.loads, unloads = now->unloads - seen.unloads;
@@ -99,7 +98,8 @@ static bool find_new(struct look *look) {
   return seen.count + loads - unloads == now->count;
 }
 
-// `loaded`: cs_loader_now before.
+// Examines the new libraries. Returns false if not all of them could be examined. `loaded`:
+// cs_loader_now before.
 static bool examine_new(uint64_t loaded) {
   struct look look = {.place = 0};
   if (dl_iterate_phdr(count, &look.list) != 0) return true;

@@ -3,8 +3,8 @@
 // the checks that have to pass before anything is walked. Not for handlers.
 //
 // Invariant: cs_signal.world, without which no handler walks, is published only after the layout
-// has been checked against a thread and against code that the profiling API names; and it is taken
-// back before anything that it points to is freed.
+// has been checked against a thread and against code that the profiling API names; and it is
+// cleared before anything that it points to is freed.
 #include "life/start.h"
 
 #include <pthread.h>
@@ -265,14 +265,14 @@ void cs_library_adopt_threads(void) {
   check_known_threads();
 }
 
-// True: a jitted method agrees with the layout, or ReadyToRun images do. With images alone there is
-// no jitted code to walk yet, and the check goes on at the next call.
+// Returns whether a jitted method agrees with the layout, or ReadyToRun images do. With images
+// alone, there is no jitted code to walk yet, and the next call continues the check.
 static bool check_code(void) {
   struct cs_error err = {0};
   struct cs_code_check report;
   struct cs_permanent code;
   cs_permanent_code(&cs_library.world.layout, &code);
-  // The check calls the CLR, so no lock is held (contract: C19). Two at a time do no harm.
+  // The check calls the CLR, so no lock is held (contract: C19). Two checks at a time do no harm.
   enum cs_check check =
       cs_contract_check_code(&cs_library.world.layout, cs_library.info, &code, &report, &err);
   note_check(&code_check, check, &err);

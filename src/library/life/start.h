@@ -10,7 +10,7 @@
 // library, each with an `info` of its own: S_FALSE for all but the first.
 HRESULT cs_library_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
 // The same in two parts: what must be known at once (a fraction of a millisecond), and what takes
-// long: the tables of native images, the clock. The first caller of cs_library_prepare after a
+// longer (the tables of native images, the clock). The first caller of cs_library_prepare after a
 // start does the work; others wait for it. After an attach the caller adopts the existing threads.
 HRESULT cs_library_begin(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
 HRESULT cs_library_prepare(struct cs_error *err);
@@ -18,23 +18,23 @@ bool cs_library_is_prepared(void);
 // The part of a start that needs no CLR: the world is published at once, and walks are native. For
 // tests.
 HRESULT cs_library_start_native(const struct clrsnap_opts *opts, struct cs_error *err);
-// Ends the use of the library by the profiler that started it with `info`. The last stop ends the
+// Ends the use of the library by the profiler that started it with `info`. The last stop stops the
 // library.
 void cs_library_stop(const IUnknown *info);
 
 // clrsnap_ready, with the reason. Publishes the world (cs_signal.world) when the checks have
 // passed.
 HRESULT cs_library_ready(struct cs_error *err);
-// The state of the checks, by a few loads: S_OK, CORPROF_E_STACKSNAPSHOT_UNSAFE (not yet), or
-// CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER (never). Async-signal-safe.
+// Returns the state of the checks, in a few loads: S_OK, CORPROF_E_STACKSNAPSHOT_UNSAFE (not yet),
+// or CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER (never). Async-signal-safe.
 HRESULT cs_library_state(void);
-// Tries once more what is not checked yet: cs_library_ready, and cs_function_check. Calls the CLR.
-// True, as for cs_library_is_settled: no further try is of use.
+// Tries again what has not been checked yet: cs_library_ready, and cs_function_check. Calls the
+// CLR. Both return whether no further try is needed.
 bool cs_library_retry_checks(void);
 bool cs_library_is_settled(void);
 
-// Registers the threads that exist already (EnumThreads): after an attach, from
+// Registers the threads that exist already (EnumThreads). After an attach, called from
 // ProfilerAttachComplete.
 void cs_library_adopt_threads(void);
-// Checks the runtime's Thread layout against a thread that is known by now.
+// Checks the layout of the runtime's Thread against a thread that is known.
 void cs_library_check_thread(uint64_t clr_thread, uint32_t tid);

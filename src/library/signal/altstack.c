@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The handler's part of alternate signal stacks. Signal-safe: yes; on the thread itself.
 //
-// Invariant: `ready` is set only when no return from a handler leads back to the old stack. The
+// Invariant: `ready` is set only when no return from a handler can bring back the old stack. The
 // kernel restores the alternate stack from the signal frame, so the new one is written there: into
 // this signal's frame, and into those of the enclosing handlers, such as the one in which the
 // runtime stops a thread.
@@ -26,8 +26,8 @@ CS_ISLAND static void write_to(const struct cs_altstack *ours, ucontext_t *uc) {
   uc->uc_stack.ss_flags = 0;
 }
 
-// sigreturn installs what the handler writes into its ucontext. Not while the alternate stack is in
-// use: the kernel then refuses without an error.
+// sigreturn installs what the handler writes into its ucontext, except while the alternate stack is
+// in use: then the kernel refuses without an error.
 CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   ucontext_t *uc = ucontext;
   uint64_t lo, hi, sp = cs_ucontext_sp(uc);
@@ -42,8 +42,8 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   write_to(ours, uc);
 }
 
-// At the restorer of a handler, sp leads to the handler's ucontext, and the next frame is what was
-// interrupted. The two are compared before anything is written.
+// At a handler's restorer, sp points to the handler's ucontext, and the next frame is the
+// interrupted one. Nothing is written unless the two agree.
 CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct cs_stack *stack,
                                    uint64_t restorer_sp, const struct cs_frame *interrupted) {
   uint64_t lo, hi;

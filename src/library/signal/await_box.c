@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Finds the box of a stack's innermost async method, by the thread that is sampled. Signal-safe:
+// Finds the box of a stack's innermost async method, on the thread that is sampled. Signal-safe:
 // yes; memory reads and nothing else, bounded.
 //
 // Invariants. (1) Objects do not move while this runs: `stops` was even before the first read of an
 // object, and is unchanged after the last one. The suspension callbacks increment it when all
 // threads are stopped, before anything moves, and again before they run on; a chain that was read
-// across a stop is discarded. (2) The box is a value of its own frame, and the only one with the
-// class of the frame's method. The method needs `this` after the call that the frame is at, so it
-// is in a callee-saved register that the method has saved, or in a slot of its own; what the method
-// has saved belongs to its caller, and may be stale. The same goes for a Task whose delegate runs,
-// but any Task will do there. (3) Values that might be no objects are read guarded; so is
-// everything on a thread in preemptive mode, which a collection does not wait for.
+// across a stop is discarded. (2) The box is a value in its own frame, and the only one there with
+// the class of the frame's method. The method still needs `this` after the call that it has made,
+// so `this` is in a callee-saved register that the method has saved and uses, or in a slot of the
+// frame. The saved values themselves are the caller's, and may be stale. The same goes for a Task
+// whose delegate runs, except that any Task will do there. (3) Values that may not be objects are
+// read guarded; so is everything on a thread in preemptive mode, for which a collection does not
+// wait.
 #include "signal/await_box.h"
 
 #include <sys/syscall.h>
@@ -22,10 +23,10 @@
 
 enum {
   PROBES = 16,
-  SLOTS = 48,   // of a frame; a box's MoveNext has some ten
-  VALUES = 24,  // of slots and registers, that may be addresses
+  SLOTS = 48,   // in a frame; a box's MoveNext has about ten
+  VALUES = 24,  // in slots and registers, that may be addresses
   BASES = 8,
-  MOST_DERIVED = 1,  // levels from the class of its method to that of a box
+  MOST_DERIVED = 1,  // levels by which a box's class may be derived from its method's
   FIRST_ADDRESS = 0x10000,
   CANONICAL_IS_ELSEWHERE = 1,  // lowest bit of EEClassOrCanonMT: it is a MethodTable
 };
@@ -43,9 +44,9 @@ CS_ISLAND static struct cs_await_site *find_site(struct cs_awaits *awaits, uint6
   return NULL;
 }
 
-// Finds the frame of the box nearest to the leaf: the frames below that are not its callers. The
-// same for a Task's delegate, if an idle thread runs it, or another Task has completed; otherwise
-// the thread that waits for the Task runs it inline.
+// Finds the innermost frame of a box: the frames further out are not its async callers. The same
+// goes for a Task's delegate if it runs on an idle thread or because another Task has completed;
+// otherwise the thread that waits for the Task runs it inline.
 CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
                                                       const uint64_t *frames, uint32_t count,
                                                       uint32_t *at) {
@@ -67,7 +68,7 @@ CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
   return NULL;
 }
 
-// A consistent copy. Returns false if the site has just been given to another ip.
+// Makes a consistent copy. Returns false if the site has just been given to another ip.
 CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
                                 struct cs_await_site *copy) {
   copy->ip = ip;
@@ -81,7 +82,7 @@ CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
 
 struct box_frame {
   uint64_t ip, sp, end;           // end: its caller's sp
-  uint64_t saved[CS_SITE_SAVED];  // what the callee-saved registers are in it, as sites order them
+  uint64_t saved[CS_SITE_SAVED];  // its callee-saved registers, in the order of sites
   cs_regmask known;
 };
 
@@ -92,8 +93,8 @@ CS_ISLAND static void take_frame(struct box_frame *out, const struct cs_regs *re
   out->known = regs->known;
 }
 
-// Walks once more, up to that frame's caller, with all registers, since the first walk has kept
-// none. Not inlined, so that its variables are not on the stack while the box is looked for.
+// Walks again, up to the caller of frame `index`, with all registers, which the first walk did not
+// keep. Not inlined, so that its variables are off the stack when the box is searched for.
 __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampled *from,
                                                            uint32_t index, struct box_frame *out) {
   struct cs_walk walk;
@@ -115,7 +116,7 @@ __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampl
 
 // ---- Reading ----
 
-// Reads the words that the values point to; 0 where one cannot be read. In as few system calls as
+// Reads the words at these addresses, 0 for those that cannot be read, in as few system calls as
 // possible: each costs about 1 us.
 CS_ISLAND static void read_all(const struct cs_mem *mem, const uint64_t *at, uint64_t *out,
                                uint32_t count) {
@@ -145,8 +146,8 @@ CS_ISLAND static bool may_be_address(uint64_t value) {
   return (value & 7) == 0 && value >= FIRST_ADDRESS && value < LAST_ADDRESS;
 }
 
-// Values of a frame that may be addresses, and the places of each, as bits: first the registers, in
-// the order of call sites, then the slots, from the return address down.
+// The values in a frame that may be addresses. `places` has a bit for each place that holds the
+// value: first the registers, in the order of sites, then the slots, from the return address down.
 struct values {
   uint32_t count;
   uint64_t value[VALUES], places[VALUES];
@@ -175,7 +176,7 @@ CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, ui
   return false;
 }
 
-// Collects the values that can be the method's own, of the places that are `left`.
+// Collects the values that may be the method's own from the places that are `left`.
 CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
                               uint64_t left, struct values *values) {
   const struct cs_sites *sites = from->world->sites;
@@ -200,7 +201,7 @@ CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_fr
   return true;
 }
 
-// Replaces each class by its canonical one, which all classes that share code have in common.
+// Replaces each class by its canonical class, the same for all classes that share code.
 CS_ISLAND static void read_canonical(const struct cs_awaits *awaits, const struct cs_mem *mem,
                                      uint64_t *classes, uint32_t count) {
   uint64_t at[VALUES];
@@ -281,8 +282,8 @@ CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct c
     keep_tasks(awaits, mem, classes, count);
     return;
   }
-  // The class itself, or its canonical one; or its base, since the runtime may derive a class from
-  // a box's; or the base's canonical one.
+  // The class itself, its canonical class, its base (the runtime may derive a class from a box's),
+  // or the base's canonical class.
   for (int level = 0; !has_class(classes, count, wanted); level++) {
     for (uint32_t i = 0; i < count; i++) before[i] = classes[i];
     read_canonical(awaits, mem, classes, count);
@@ -322,8 +323,8 @@ __attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits 
 
 // ---- The chain ----
 
-// At first (1) it is not known whether the runtime was suspended when the recording began. A thread
-// that runs in cooperative mode shows that it is not, and later stops are all counted.
+// `stops` begins as 1: it is not known whether the runtime was suspended when the recording began.
+// A thread that runs in cooperative mode proves that it is not, and all later stops are counted.
 CS_ISLAND static uint32_t stops_now(struct cs_awaits *awaits, bool runs) {
   uint32_t stops = cs_load_acquire(&awaits->stops), unknown = 1;
   if (stops == 1 && runs && cs_cas(&awaits->stops, &unknown, 2)) stops = 2;

@@ -6,6 +6,6 @@
 #include "signal/awaits.h"
 #include "signal/sampled.h"
 
-// `frames`: CS_FRAME_WORD()s, leaf first.
+// Fills in `chain`. `frames`: CS_FRAME_WORD()s, leaf first.
 CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled *from,
                               const uint64_t *frames, uint32_t count, struct cs_await_chain *chain);

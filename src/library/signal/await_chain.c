@@ -12,9 +12,9 @@
 
 enum {
   PROBES = 16,
-  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are of no method
+  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which belong to no method
   BASES = 8,
-  LISTED = 16,  // entries of a list, most of which have given up
+  LISTED = 16,  // entries of a list that are read; most have given up
 };
 
 // A chain that is being followed.
@@ -45,8 +45,8 @@ CS_ISLAND static bool add_word(struct cs_await_chain *chain, uint64_t word) {
   return true;
 }
 
-// Returns whether this class, which is not in the table yet, is derived from Task. Its continuation
-// then leads on.
+// Returns whether this class, which is not in the table yet, is derived from Task, so that its
+// continuation leads on.
 CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct cs_await_reader *r,
                               uint64_t class) {
   uint64_t task = cs_load_acquire(&awaits->task);
@@ -62,8 +62,8 @@ CS_ISLAND static enum cs_await_state note_unknown(struct cs_await_chain *chain, 
   return CS_AWAITS_UNKNOWN;
 }
 
-// The state of a source is its awaiter only if the source resumes it by a delegate of the
-// runtime's.
+// A source's state is its awaiter only if the source resumes it by one of the runtime's own
+// delegates.
 CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awaits,
                                                      const struct cs_await_reader *r,
                                                      uint64_t delegate, bool *resumes,
@@ -80,8 +80,8 @@ CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awa
   return CS_AWAITS_COMPLETE;
 }
 
-// In this order: the state is set before the continuation, and the source completes before that is
-// called.
+// The members are read in this order because the state is set before the continuation, and the
+// source completes before it calls the continuation.
 CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
                                                  const struct cs_await_reader *r,
                                                  const struct cs_await_source *source,
@@ -105,7 +105,7 @@ CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
 }
 
 // An awaiter that has given up (WhenAny's Task, when another Task has completed) leaves a gap. The
-// count is read first: an array that replaces the list's has room for at least as many.
+// count is read first: an array that replaces the list's is never shorter.
 CS_ISLAND static enum cs_await_state pass_list(const struct cs_awaits *awaits,
                                                const struct cs_await_reader *r,
                                                const struct cs_await_source *list,
@@ -138,7 +138,7 @@ CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
       uint64_t word;
       struct cs_await_source source;
     } at = {.word = cs_load_acquire(&awaits->sources[slot])};
-    // The types may have been forgotten since, and the slot be another type's now.
+    // The types may have been cleared since, and the slot may be another type's now.
     if (cs_load_acquire(&awaits->types[slot]) != type) return CS_AWAITS_STOPPED;
     if (kind == CS_AWAIT_LIST && (at.word == 0 || !way->of_a_task)) return CS_AWAITS_SEVERAL;
     way->of_a_task = false;

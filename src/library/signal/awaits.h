@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// awaits: which methods await the async method that a stack was resumed in. The state machine of
+// awaits: which methods await the async method that was resumed on a stack. The state machine of
 // such a method lives in a heap object, its box (AsyncStateMachineBox), which is its Task, too. The
 // box's frame is the caller of the method's on the stack, and the box leads to the box that awaits
-// it, and so on; none of the others is on the stack. The same for a Task that runs a delegate.
+// it, and so on; none of the others is on the stack. A Task that runs a delegate is treated alike.
 // Signal-safe: everything marked CS_ISLAND. The agent's thread alone fills the tables, while
 // handlers read them.
 //
-// There are two tables, which have only what the profiling API has reported to the agent:
+// Two tables hold what the profiling API has reported to the agent, and nothing else:
 //
 //   sites   return addresses in a box's MoveNext, which identify its frame, with the box's class;
 //           or in a method into which a MoveNext was inlined, for any class; or in the method that
@@ -27,10 +27,10 @@ enum {
 enum cs_await_kind {
   CS_AWAIT_END = 1,  // leads nowhere: nothing awaits it, or that cannot be found out
   CS_AWAIT_BOX,      // an async method; its Task's continuation leads on
-  CS_AWAIT_LINK,     // leads on by a member, and is not a method: a delegate, ...
+  CS_AWAIT_LINK,     // leads on by a member, but is not a method; for example a delegate
   CS_AWAIT_LIST,     // several await the same Task; or all but one of them have given up
   CS_AWAIT_SOURCE,   // an async method that is awaited by a ManualResetValueTaskSourceCore
-  CS_AWAIT_PROMISE,  // a Task of no method: WhenAll's, ... Its continuation leads on
+  CS_AWAIT_PROMISE,  // a Task without a method, such as WhenAll's; its continuation leads on
   CS_AWAIT_RESUMER,  // the target of the delegates by which such a source resumes its awaiter
 };
 
@@ -41,33 +41,34 @@ enum cs_await_state {
   CS_AWAITS_SEVERAL,    // up to one that several await
   CS_AWAITS_CUT,        // more than CS_AWAITS_MOST
   CS_AWAITS_UNKNOWN,    // the last word is a class that is not in the table, nor derived from Task
-  CS_AWAITS_STOPPED,    // the runtime stood still, or did meanwhile: objects may have moved
+  CS_AWAITS_STOPPED,    // the runtime is or was suspended: objects may have moved
   CS_AWAITS_AMBIGUOUS,  // the box could not be distinguished from other values in its frame
 };
 
 struct cs_await_site {
   uint64_t ip;     // 0: free. Written last
   uint64_t class;  // the box's MethodTable; of shared code, that of all its instantiations
-  // CS_AWAIT_PLACES bits: the places of the frame in which the box may be. The code keeps it in the
-  // same ones whenever it is at this address, so each sample rules out those that had none; when
-  // one is left, only that is read. The bits above are the agent's generation of the table.
+  // CS_AWAIT_PLACES bits: the places in the frame where the box may be. At one address, code always
+  // keeps it in the same places, so each sample rules out those that had none, until a single one
+  // is left to be read. The bits above are the agent's generation of the table.
   uint64_t places;
   uint64_t seen;  // the MethodTable of the last box that was found here; 0: none yet
 };
 #define CS_AWAIT_PLACES ((1ull << 54) - 1)
 enum { CS_AWAIT_LIFE_AT = 54 };
-// In place of a class: any box's; the return address is in Task.ExecuteWithThreadLocal, which runs
-// a Task's delegate; or in a method that calls it for an idle thread, or because another Task has
-// completed.
+// In place of a class: the frame is of a box of any class; of Task.ExecuteWithThreadLocal, which
+// runs a Task's delegate; of a method that calls this one for an idle thread, or because another
+// Task has completed.
 #define CS_AWAIT_ANY_BOX 1u
 #define CS_AWAIT_TASK_RUNS 2u
 #define CS_AWAIT_DISPATCHES 3u
-enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // the caller is at most that far down
+enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // its frame is at most this far from the delegate's
 
-// Where a CS_AWAIT_SOURCE has the members of its ManualResetValueTaskSourceCore; or a CS_AWAIT_LIST
-// its array (holder) and how much of it is in use (state). A word, so that it is read whole.
+// Offsets: of the members of a CS_AWAIT_SOURCE's ManualResetValueTaskSourceCore; or of a
+// CS_AWAIT_LIST's array (holder) and of the count of its entries (state). One word, so that it is
+// read whole.
 struct cs_await_source {
-  uint16_t holder;  // the member that leads to the object that they are in; 0: it is the box itself
+  uint16_t holder;  // of the member that points to the object with the others; 0: the box has them
   uint16_t continuation, state, completed;
 };
 
@@ -75,14 +76,14 @@ struct cs_awaits {
   // Odd: the runtime is suspended, and objects may move. Written by its suspension callbacks.
   uint32_t stops;
   uint32_t canonical, parent;  // offsets in a MethodTable
-  uint64_t task;               // Task's own MethodTable, 0: not known yet,
-  uint32_t continuation;       // and where m_continuationObject is
-  uint32_t target;             // Delegate's. Known when there is a CS_AWAIT_SOURCE
-  uint32_t elements;           // where an array's begin. Known when there is a CS_AWAIT_LIST
+  uint64_t task;               // Task's own MethodTable; 0: not known yet
+  uint32_t continuation;       // offset of Task.m_continuationObject
+  uint32_t target;             // offset in a Delegate; known when there is a CS_AWAIT_SOURCE
+  uint32_t elements;           // offset in an array; known when there is a CS_AWAIT_LIST
   // A class's MethodTable << 16 | offset of the member that leads on << 4 | enum cs_await_kind.
   uint64_t types[CS_AWAIT_TYPES];
-  uint64_t sources[CS_AWAIT_TYPES];  // struct cs_await_source of the type beside, or 0; written
-                                     // before it
+  uint64_t sources[CS_AWAIT_TYPES];  // struct cs_await_source of the type with this index, or 0;
+                                     // written before the type
   struct cs_await_site sites[CS_AWAIT_SITES];
 };
 #define CS_AWAIT_TYPE(mt, offset, kind) ((mt) << 16 | (uint64_t)(offset) << 4 | (uint64_t)(kind))
@@ -99,8 +100,8 @@ struct cs_await_chain {
   uint32_t at;     // the index of the box's frame in the sample
   uint32_t count;  // of words
   // MethodTables: of the box on the stack, of the box that awaits it, and so on. CS_AWAIT_WORD_NEW:
-  // derived from Task but not in the table yet, so a box or not. CS_AWAIT_WORD_RUNS: the first, of
-  // a Task whose delegate runs.
+  // derived from Task but not in the table yet, so perhaps not a box. CS_AWAIT_WORD_RUNS: the first
+  // word, if it is of a Task whose delegate runs.
   uint64_t words[CS_AWAITS_MOST + 1];
 };
 #define CS_AWAIT_WORD_NEW 1u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A walk into a capture: physical frames, and what the logical view needs to know beside them.
-// Signal-safe: yes; memory reads and nothing else.
+// A walk into a capture: physical frames, and what else the logical view needs. Signal-safe: yes;
+// memory reads and nothing else.
 #include "signal/capture.h"
 
 #include "contract/layout.h"
@@ -61,8 +61,8 @@ CS_ISLAND static void note_calls(struct cs_again *last, uint32_t gone, const uin
   last->calls = calls + stay;
 }
 
-// For the managed frames that called native ones, and for the leaf. Which ones these are is noted:
-// of those of the last walk it is known.
+// Sets call_ip of the managed frames that called native ones, and of the leaf. Which frames these
+// are is noted, so those shared with the last walk are not searched for again.
 CS_ISLAND static void add_call_ips(struct cs_capture *capture, uint32_t count,
                                    const struct cs_world *world, const struct cs_stack *stack,
                                    uint64_t chain) {
@@ -129,8 +129,8 @@ CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct c
 }
 
 // .NET 9: the sp of the frame that the second pass has reached; 0 until it has reached one. Beyond
-// a handler of an enclosing exception comes that one's dispatch, which has no frames to unwind: the
-// pass goes on at the frame whose handler it was.
+// a handler of an enclosing exception are the frames of that exception's dispatch, which the pass
+// does not unwind: it continues at the frame whose handler it was.
 CS_ISLAND static uint64_t pass_position(const struct cs_world *world, const struct cs_stack *stack,
                                         uint64_t info) {
   const struct cs_layout *l = &world->layout;
@@ -208,8 +208,8 @@ CS_ISLAND static bool has_active_frame(const struct cs_world *world, const struc
   return false;
 }
 
-// The walk's frame after `passed` others is record `at` of the last walk, and so on to the base: the
-// others are put before that one. What led to it is new.
+// The walk's frame after the first `passed` ones is record `at` of the last walk, and so is each
+// frame from there to the base. Puts the first `passed` records, which are new, before that one.
 CS_ISLAND static uint32_t join(struct cs_capture *capture, uint32_t passed, uint32_t at) {
   struct cs_again *last = &capture->last;
   struct cs_record *kept = last->records + last->start + at;

@@ -21,8 +21,8 @@ enum { CS_FAULTS = 32 };
 
 struct cs_capture {
   struct cs_record *records;  // of the walk, in memory of the request's slot
-  struct cs_record *memory;   // where they are, but for a walk that has met the last one again:
-  uint32_t capacity, count;   // there is room for `capacity`
+  struct cs_record *memory;   // the same, except for a walk that was joined to the last one;
+  uint32_t capacity, count;   // it has room for `capacity`
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t generation;  // of the code map at the time of the walk
@@ -32,9 +32,9 @@ struct cs_capture {
   uint32_t module_deaths;  // cs_module_deaths()
   bool plain;              // CS_REQUEST_PLAIN
   bool self;               // of the calling thread: its frames live while it waits here
-  bool at_call;            // it begins in a function that waits for the return of a call
-  bool again;              // `last` may be met, and is to be replaced
-  bool held;               // of a thread that the requester holds: so do that one's
+  bool at_call;            // it begins at a return address, in a function that has made a call
+  bool again;              // the walk may be joined to `last`, and replaces it
+  bool held;               // of a thread that the requester holds: its frames live as well
   bool asleep;             // by another thread while it was blocked in the kernel: threads/asleep.h
   bool kept;               // with `asleep`: from an earlier walk (snapshot/sleeping.h)
   uint64_t asleep_runs;    // with `asleep`: the target's run count then
@@ -67,7 +67,7 @@ CS_ISLAND static inline bool cs_capture_is_fault(const struct cs_capture *captur
 }
 
 // Walks into `capture`. The caller is inside the epoch. The walk is a fast one: look-ups that only
-// name a frame are left out (method_start 0), for cs_capture_complete afterwards.
+// name a frame (method_start is 0) are left to cs_capture_complete.
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
                                const struct cs_regs *regs, const struct cs_stack *stack,
                                uint64_t clr_thread, uint32_t max_depth);

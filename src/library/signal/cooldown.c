@@ -4,13 +4,13 @@
 // The time-stamp counter costs nothing, but runs on while the thread is switched out: a thread that
 // runs for a tenth of the time would spend all of it in walks, and one that is switched out during
 // a walk would not be sampled for a long time. So the cost of a long walk, and the cooldown after
-// it, are measured by the thread's CPU clock as well, which is a system call. A short walk does
-// without: a time slice is a hundred times as long.
+// it, are measured by the thread's CPU clock as well, which is a system call. A short walk needs
+// neither: a time slice is a hundred times as long.
 #include "signal/cooldown.h"
 
 enum { SHORT_NS = 5000 };
 
-// *now_cpu: the CPU clock, if the sample has taken long; else 0.
+// *now_cpu: the CPU clock if the sample took long, else 0.
 CS_ISLAND static uint64_t cost_ns(uint64_t begin, uint64_t now, uint64_t begin_cpu,
                                   uint64_t *now_cpu) {
   uint64_t cost = cs_scale(now - begin, cs_signal.ns_of_tick);

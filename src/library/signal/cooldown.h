@@ -5,7 +5,7 @@
 #include "signal/thread.h"
 
 enum {
-  CS_COOLDOWN_SHARE = 10,  // a thread may spend one part in so many of its time on samples
+  CS_COOLDOWN_SHARE = 10,  // at most 1 / this of a thread's time goes to samples
   // Events may differ, so they are put off only after this much walking.
   CS_COOLDOWN_EVENTS_NS = 20000000,
 };
@@ -15,9 +15,9 @@ CS_ISLAND bool cs_in_cooldown(const struct cs_cooldown *cooldown, uint64_t tsc);
 CS_ISLAND bool cs_in_event_cooldown(const struct cs_cooldown *cooldown, uint64_t tsc);
 // Begins the cooldown after a sample that began at `begin` of the time-stamp counter and
 // `begin_cpu` of the thread's CPU clock (0: not known). Returns what the sample has cost, in ns:
-// without the time in which a long one had no processor.
+// without the time in which a long sample was switched out.
 CS_ISLAND uint64_t cs_cooldown_begin(struct cs_cooldown *cooldown, uint64_t begin,
                                      uint64_t begin_cpu);
-// The same after an event's sample.
+// Does the same after an event's sample.
 CS_ISLAND void cs_cooldown_begin_event(struct cs_cooldown *cooldown, uint64_t begin,
                                        uint64_t begin_cpu);

@@ -25,7 +25,7 @@ CS_ISLAND static bool is_from_us(const siginfo_t *info) {
   return info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid);
 }
 
-// Takes what the thread is asked for. From then on the agent may ask again, and write another
+// Takes the bits that the thread is asked for. From then on the agent may ask again, and overwrite
 // `hold`, so `hold` is copied first.
 CS_ISLAND static uint32_t take_word(struct cs_thread *thread, struct cs_hold *hold) {
   uint32_t asked;
@@ -85,7 +85,8 @@ CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t e
   cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
 }
 
-// The same for the benchmark: noted, or left out. Not inlined, to keep the ordinary way short.
+// The same for the benchmark, with a note of the time, or without a sample. Not inlined, to keep
+// the ordinary path short.
 CS_ISLAND static __attribute__((noinline)) void serve_noted(struct cs_handler_times *notes,
                                                             struct cs_thread *thread,
                                                             void *ucontext, uint64_t entry_tsc,
@@ -110,7 +111,7 @@ CS_ISLAND static void serve_sampled(struct cs_thread *thread, void *ucontext, ui
     serve(thread, ucontext, entry_tsc, due);
 }
 
-// Not inlined: a sample's handler has registers of its own on the stack.
+// Not inlined: a sample's handler has a struct cs_regs of its own on the stack.
 CS_ISLAND static __attribute__((noinline)) void serve_request(uint64_t value, void *ucontext,
                                                               uint64_t entry_tsc) {
   struct cs_regs regs;
@@ -150,11 +151,11 @@ CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
   return is_from_us(info) && is_registered(thread) ? thread : NULL;
 }
 
-// Has this handler been put onto the alternate stack, which we never ask for? Go does that when it
-// is loaded, to every handler that it finds. Beside a null reference it destroys the frame of the
-// runtime's handler, which may be there while that handler runs elsewhere. So no thread takes
-// another such signal before the agent has noticed it. Not inlined: what it puts on the stack is
-// not under every walk.
+// Returns whether this handler runs on the alternate stack, which we never ask for; if so, has the
+// process ignore the signal until the agent has noticed. Go, when it is loaded, moves every handler
+// that it finds to that stack. There the frame of the runtime's handler of a null reference, which
+// may go on elsewhere meanwhile, would be destroyed. Not inlined, so that its variables are not on
+// the stack under every walk.
 CS_ISLAND static __attribute__((noinline)) bool ignore_if_moved(int signo, const void *ucontext) {
   struct {
     uint64_t handler, flags, restorer, mask;
@@ -201,7 +202,7 @@ CS_ISLAND static __attribute__((noinline)) void install_altstack(struct cs_threa
   cs_store_release(&thread->altstack.asked, 0u);
 }
 
-// What is not ours is handed over as if the runtime's handler had been called by the kernel.
+// A signal that is not ours goes to the runtime's handler, as if the kernel had called that one.
 CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext) {
   struct cs_thread *thread = info->si_value.sival_ptr;
   if (is_from_us(info) && is_registered(thread))

@@ -19,9 +19,8 @@ struct cs_handler_times {
   struct cs_handler_time at[CS_HANDLER_TIMES];
 };
 
-// Begins the note of a signal that has come for the thread. If the note is `empty`, it is complete,
-// and the handler is to do nothing. Returns NULL if there is no room or the thread is in its
-// cooldown.
+// Begins the note of a signal to the thread. If the note is `empty`, it is complete, and the
+// handler must do nothing. Returns NULL if there is no room or the thread is in its cooldown.
 CS_ISLAND struct cs_handler_time *cs_handler_time_begin(struct cs_handler_times *notes,
                                                         const struct cs_thread *thread,
                                                         uint64_t entry_tsc, bool clocked);

@@ -44,7 +44,7 @@ CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
   return any;
 }
 
-// Returns whether it was written where the signal arrived.
+// Returns whether the record was written where the signal arrived.
 CS_ISLAND static bool is_of(const uint8_t *ring, uint64_t registers, const struct cs_regs *regs) {
   uint64_t abi = word_at(ring, registers), sp = word_at(ring, registers + 8),
            ip = word_at(ring, registers + 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A sample because a thread's perf event has overflowed: its task clock, or another count. The
-// kernel sends SIGURG to that thread. Signal-safe: yes; two raw system calls beside what a sample
+// Samples of a thread whose perf event (its task clock, or another count) has overflowed: the
+// kernel sends the thread SIGURG. Signal-safe: yes; two raw system calls beside what a sample
 // needs.
 //
 // Invariants: an event signals once and is then disarmed by the kernel until its thread's handler,
@@ -22,7 +22,7 @@
 
 enum { COOLING = 8 };  // periods of a count by which a thread in its cooldown waits longer
 
-// Evenly spread over a period.
+// Returns half a period to three halves, evenly distributed.
 CS_ISLAND static uint64_t next_wait(struct cs_perf_event *event, uint64_t period) {
   return period / 2 + cs_random_next(&event->random) % period;
 }
@@ -43,7 +43,7 @@ CS_ISLAND static uint64_t cooldown_ns(const struct cs_cooldown *cooldown) {
   return cooldown->until > now ? cs_scale(cooldown->until - now, cs_signal.ns_of_tick) : 0;
 }
 
-// A count does not say how much time passes, so a thread in its cooldown just waits longer.
+// A count says nothing about time, so a thread in its cooldown just waits for a larger one.
 CS_ISLAND static uint64_t count_on(struct cs_thread *thread, uint64_t period) {
   uint64_t wait = next_wait(&thread->perf, period);
   if (cooldown_ns(&thread->cooldown) > 0) wait += COOLING * period;

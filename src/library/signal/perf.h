@@ -6,7 +6,7 @@
 
 #include "signal/thread.h"
 
-// The thread whose event has sent the signal; NULL: none of ours has.
+// Returns the thread whose event has sent the signal, or NULL if none of ours has.
 CS_ISLAND struct cs_thread *cs_perf_thread_of(const siginfo_t *info);
 // Returns whether the task clock of the calling thread is due.
 CS_ISLAND bool cs_perf_is_due(const struct cs_thread *thread);

@@ -46,8 +46,9 @@ enum cs_request_flag {
   CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
   CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
   CS_REQUEST_PLAIN = 8,      // the frames' rbx and r12 to r15 are not needed
-  CS_REQUEST_ALTSTACK = 16,  // and take the larger alternate stack: while the runtime stands still
-  CS_REQUEST_LOGICAL = 32,   // frames as DoStackSnapshot reports them are enough (request.told)
+  CS_REQUEST_ALTSTACK = 16,  // also take the larger alternate stack: only while the runtime is
+                             // suspended
+  CS_REQUEST_LOGICAL = 32,   // frames as DoStackSnapshot reports them are enough (request.reported)
   CS_REQUEST_ROUND = 64,     // for a while, an unchanged CPU clock proves that a thread has slept
 };
 
@@ -99,15 +100,15 @@ extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility
 #define CS_REQUEST_SIGVAL(index, sequence) \
   ((uint64_t)(sequence) << 16 | (uint64_t)(index) << 1 | CS_SIGVAL_REQUEST)
 
-// When the target's hold ends, in ns of CLOCK_MONOTONIC.
+// Returns when the target's hold ends, in ns of CLOCK_MONOTONIC.
 static inline uint64_t cs_request_hold_end(const struct cs_request *request) {
   return (uint64_t)request->hold_until[0] * 1000000000u + (uint64_t)request->hold_until[1];
 }
 
-// The target's part.
+// Serves the request that the signal's value names, on the target.
 CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
                                 uint64_t entry_tsc);
-// Checks a seed against the thread; CS_ANSWER_WALKED when it can be used.
+// Checks a seed against the target's stack. Returns CS_ANSWER_WALKED if it can be used.
 CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
                                                const struct cs_stack *stack);

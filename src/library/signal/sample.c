@@ -37,7 +37,7 @@ CS_ISLAND static uint64_t *word_at(const struct cs_sample_ring *ring, uint64_t a
 CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
                               struct cs_sample_place *out) {
   for (int i = 0; i < RESERVE_TRIES; i++) {
-    // The tail first: a stale tail costs room, but the tail may be beyond a stale head.
+    // The tail is read first: a stale tail costs room, but a newer tail may be beyond a stale head.
     uint64_t tail = cs_load_acquire(&ring->tail), head = cs_load_acquire(&ring->head);
     uint64_t to_end = ring->capacity - (head & (ring->capacity - 1));
     uint64_t pad = size > to_end ? to_end : 0;
@@ -52,7 +52,7 @@ CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
   return false;
 }
 
-// All but the first word, which says that the record is ready. `bytes`: of the whole record.
+// Copies all but the first word, which says that the record is ready. `bytes`: of the whole record.
 CS_ISLAND static void copy_record(struct cs_sample *to, const struct cs_sample *from,
                                   uint64_t bytes) {
   enum { AFTER_WORD = sizeof to->word };
@@ -81,7 +81,7 @@ CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct cs_sample_place
   if (size < place->size && cs_cas(&ring->head, &end, place->at + size)) place->size = size;
 }
 
-// Room for so many words after the first `count`.
+// Makes room for `more` words after the first `count`.
 CS_ISLAND static bool make_room(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                 uint32_t count, uint32_t more) {
   while (more > frames_in(place->size) - count)
@@ -89,8 +89,8 @@ CS_ISLAND static bool make_room(struct cs_sample_ring *ring, struct cs_sample_pl
   return true;
 }
 
-// Adds the chain of awaiting methods after the frames, or none if there is no room. Returns the
-// number of words then.
+// Adds the chain of awaiting methods after the frames, or none if there is no room. Returns the new
+// number of words.
 CS_ISLAND static __attribute__((noinline)) uint32_t add_awaits(struct cs_sample_ring *ring,
                                                                struct cs_sample_place *place,
                                                                const struct cs_sampled *from,
@@ -107,7 +107,7 @@ CS_ISLAND static __attribute__((noinline)) uint32_t add_awaits(struct cs_sample_
   return count + chain.count;
 }
 
-// Adds the kernel's addresses after those.
+// Adds the kernel's addresses after that chain. Returns the new number of words.
 CS_ISLAND static __attribute__((noinline)) uint32_t add_kernel(struct cs_sample_ring *ring,
                                                                struct cs_sample_place *place,
                                                                const struct cs_sampled *from,
@@ -164,7 +164,7 @@ CS_ISLAND static bool reserve_first(struct cs_sample_ring *ring, struct cs_sampl
   return false;
 }
 
-// Without a label the record's stays all zero.
+// Without a label, the record's stays all zero.
 CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread *thread) {
   uint32_t recording = cs_load_acquire(&cs_signal.labels);
   const struct cs_label_slot *slot = cs_load_acquire(&thread->label);
@@ -172,7 +172,7 @@ CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread
     (void)cs_label_read(slot, cs_load_relaxed(&thread->tid), recording, &sample->label);
 }
 
-// Fills in all but the frames and the circumstances.
+// Fills in what samples of all causes have beside their frames.
 CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled *from,
                                uint32_t generation) {
   sample->sp = from->regs->r[CS_SP];
@@ -286,7 +286,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   (void)cs_cooldown_begin(cooldown, cause->entry_tsc, begin_cpu);
 }
 
-// Nothing, if the suspension does not wait for the thread any more.
+// Takes no sample if the suspension no longer waits for the thread.
 CS_ISLAND static void take_straggler(struct cs_sample_ring *ring, const struct cs_world *world,
                                      struct cs_thread *thread, const struct cs_regs *regs,
                                      uint64_t entry_tsc) {
@@ -336,7 +336,7 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
 
 // ---- An event, by the calling thread itself ----
 
-// Says that the event has happened, but not where.
+// Writes a sample without frames: it says that the event has happened, but not where.
 CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                      const struct cs_sampled *from) {
   shrink(ring, place, 0);

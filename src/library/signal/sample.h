@@ -60,17 +60,17 @@ struct cs_sample {
                              // not held, it was walked while it slept
   uint32_t put_off;          // signals before it for which no sample was taken (struct cs_cooldown)
   uint32_t frame_count;
-  uint16_t stop;    // enum cs_stop
-  uint16_t cause;   // enum cs_cause
-  uint32_t images;  // struct cs_images.sequence of the table that it was walked by
-  uint64_t loaded;  // struct cs_walk.loaded
-  uint64_t weight;  // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
-                    // the perf event's; CS_CAUSE_STRAGGLER: time, ns; _HOLDS: the time that
-                    // others wait, ns; else 0
-  uint64_t lock;    // of a lock or its holder: the MethodTable of the lock's object; 0: unknown
-  uint32_t mode;    // an event's, a straggler's or a holder's, as the agent numbers them; 0: it was
-                    // taken in time
-  uint32_t type;    // what an event is about, or a thread is held up by, as the agent numbers it
+  uint16_t stop;      // enum cs_stop
+  uint16_t cause;     // enum cs_cause
+  uint32_t images;    // struct cs_images.sequence of the table that it was walked by
+  uint64_t loaded;    // struct cs_walk.loaded
+  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
+                      // the perf event's; CS_CAUSE_STRAGGLER: time, ns; _HOLDS: the time that
+                      // others wait, ns; else 0
+  uint64_t lock;      // of a lock or its holder: the MethodTable of the lock's object; 0: unknown
+  uint32_t mode;      // an event's, a straggler's or a holder's, as the agent numbers them; 0: it
+                      // stands for time
+  uint32_t type;      // what an event is about, or a thread is held up by, as the agent numbers it
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
   uint32_t kernel_count;  // of the kernel's addresses, or CS_KERNEL_UNKNOWN
@@ -98,15 +98,15 @@ struct cs_sample_ring {
   uint64_t samples;  // READY records ever written
   uint64_t lost;     // no room in the ring
   uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
-  uint64_t released;  // weights of holders that have not been walked, because they held the lock no
-                      // more or were in their cooldown
+  uint64_t released;  // weights of holders that have not been walked, because they no longer held
+                      // the lock or were in their cooldown
   _Alignas(64) uint64_t tail;  // bytes ever read
 };
 
 // Returns whether the thread, which runs its handler or sleeps, still holds the lock.
 CS_ISLAND bool cs_hold_lasts(const struct cs_world *world, const struct cs_thread *thread,
                              const struct cs_hold *hold);
-// Makes the sample that of the holder of a lock.
+// Makes the sample one of a lock's holder.
 CS_ISLAND void cs_hold_write(struct cs_sample *sample, const struct cs_hold *hold);
 
 struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reserved
@@ -117,15 +117,15 @@ struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reser
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
                               const struct cs_signal_cause *cause);
 // A sample of a sleeping thread, which another thread takes over a copy of its stack (in the memory
-// of `world`). It is walked first, and then kept, if the copy has proved valid, or dropped. Returns
-// false if there is no room; the sample is then lost.
+// of `world`). cs_sample_draft walks; the sample is then kept if the copy has proved valid, or else
+// dropped. Returns false if there is no room; the sample is then lost.
 CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                const struct cs_sampled *sleeping);
 CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place);
 CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
-// A sample that the calling thread takes of itself outside of a handler, because of an event: of
-// the function whose registers `from` has, and its callers. Inside the epoch. If the thread's last
+// Takes a sample of the calling thread because of an event, outside of a handler: of the function
+// whose registers `from` has, and its callers. The caller is inside the epoch. If the thread's last
 // event samples have taken too much of its time (`cooldown`), the sample has no frames. Returns
 // false if there was no room: the sample is lost.
 struct cs_sample_event {
@@ -137,7 +137,7 @@ struct cs_sample_event {
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_cooldown *cooldown, const struct cs_sample_event *event);
-// A sample of an event with the stack of another sample, which is not in this ring. Returns false
-// if there is no room; the sample is then lost.
+// Writes an event's sample with the stack of another sample, which is not in this ring. Returns
+// false if there is no room; the sample is then lost.
 CS_ISLAND bool cs_sample_event_like(struct cs_sample_ring *ring, const struct cs_sample *like,
                                     const struct cs_sample_event *event);

@@ -11,7 +11,7 @@ struct cs_sampled {
   const struct cs_regs *regs;
   const struct cs_stack *stack;
   uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
-  bool kernel;        // the sample is the thread's event's, which has a ring
+  bool kernel;        // the thread's perf event, which has a ring, asked for the sample
   bool at_work;       // the calling thread works for managed code: if it is in cooperative mode,
-                      // the runtime does not stand still
+                      // the runtime is not suspended
 };

@@ -34,8 +34,8 @@ struct cs_handler_times;  // signal/handler_times.h
 
 // Read by handlers, at any time. The library's start writes the clock, the pid and the limit before
 // it publishes `world`; the registry of threads writes `threads_*`, under its lock; the agent's
-// thread writes the rest. What a pointer leads to is freed only after it has been taken out and the
-// epoch has passed.
+// thread writes the rest. What a pointer points to is freed only after the pointer has been cleared
+// and the epoch has passed.
 struct cs_signal_state {
   struct cs_world *world;       // NULL until everything that a walk needs is ready
   struct cs_sample_ring *ring;  // NULL: samples are not being taken
@@ -47,11 +47,12 @@ struct cs_signal_state {
   uint64_t ticks_of_ns, ns_of_tick;  // ticks of the time-stamp counter in a nanosecond, and the
                                      // other way round; 32.32. 0: not known yet
   uint64_t request_limit_ns;         // the CPU time of a request's walk; 0: no limit
-  uint32_t small_stacks;             // 1: threads may stand on stacks that have no room for a
-                                     // signal: none is sent, and those on their way are ignored
-  uint32_t *perf_threads;  // by an event's descriptor: its entry's index + 1, or 0; or NULL
+  uint32_t small_stacks;             // 1: threads may be on stacks that have no room for a signal:
+                                     // none is sent, and those on their way are ignored
+  uint32_t *perf_threads;  // by an event's descriptor: index + 1 of its thread's entry, or 0; or
+                           // NULL
   uint64_t period;         // between two samples of an event: ns of CPU time, or a count
-  uint32_t counts;         // 1: the events are no clocks
+  uint32_t counts;         // 1: the events count something other than time
   uint32_t labels;         // the number of the recording that wants labels; 0: none does
   struct cs_handler_times *handler_times;  // for the benchmark; else NULL
   // The runtime's handler of its own signal, to which cs_activation_handler passes all but ours.

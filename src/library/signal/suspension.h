@@ -5,11 +5,11 @@
 
 #include "walk/walk.h"
 
-// Written by the thread that suspends, except where handlers are named. Times are values of the
+// Written by the thread that suspends, except where handlers are mentioned. Times are values of the
 // time-stamp counter.
 struct cs_suspension {
   // Atomic.
-  uint64_t begun;      // 0: none is under way, or none that is to be sampled
+  uint64_t begun;      // 0: none is under way, or it is not sampled
   uint64_t accounted;  // up to when samples account for it; 0: as `begun`. Handlers write it, too
   uint64_t weights;    // of these samples, added up by handlers
   uint64_t held_ns;    // what these samples have cost. Handlers add to it

@@ -36,7 +36,7 @@ struct cs_cooldown {
 // count of something else. The thread's handler writes all but `fd` and `ring`.
 struct cs_perf_event {
   int32_t fd;        // 0: none
-  uint64_t due_ns;   // of its CPU clock, the next sample
+  uint64_t due_ns;   // when its next sample is due, by its CPU clock
   uint64_t counted;  // of an event that is not a clock: what the next sample stands for; else 0
   uint64_t random;   // never 0
   uint8_t *ring;     // the kernel's records of overflows, CS_PERF_RING_BYTES; NULL: none are wanted
@@ -53,7 +53,7 @@ enum {
 // Whether a thread's own stack has room for a signal (docs/signal-safety.md, "Small stacks").
 enum cs_stack_room {
   CS_ROOM_UNKNOWN,
-  CS_ROOM_ENOUGH,  // for a native thread; a managed one's is seen from its `stack`
+  CS_ROOM_ENOUGH,  // for a native thread; a managed one's follows from its `stack`
   CS_ROOM_SMALL,
 };
 enum { CS_LEAST_STACK = 64 << 10 };  // bytes, of a thread that is sent signals
@@ -90,7 +90,7 @@ struct cs_thread {
   uint32_t generation;  // counted up when the entry is given to a thread, and when it is free again
   uint64_t clr_thread;  // ThreadID; 0 for a native thread
   struct cs_stack stack;
-  uint64_t cpu_ns;  // its CPU clock, up to which its samples stand for its time: its handler's
+  uint64_t cpu_ns;  // its samples stand for its CPU time up to here; its handler's
   struct cs_perf_event perf;
   // CS_ASKED_ bits that are not done yet. As long as there are any, a signal is on its way, and no
   // other one is sent. The agent's thread sets them, the handler takes them.
@@ -102,7 +102,7 @@ struct cs_thread {
   uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;     // its place in the registry
   uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet
-  uint32_t walkers;         // how often it is pinned: ThreadDestroyed waits for 0 (contract: C18)
+  uint32_t walkers;         // how many walks pin it: ThreadDestroyed waits for 0 (contract: C18)
   uint32_t room;            // enum cs_stack_room, of a native thread: threads/native_stack.c
   uint32_t ending;          // 1: ThreadDestroyed has begun, and the runtime's Thread goes with it
   struct cs_altstack altstack;

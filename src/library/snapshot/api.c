@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The public API: start and stop, and what a profiler passes on. Threads as clrsnap.h says; not for
-// handlers.
+// The public API: start and stop, and the callbacks that a profiler passes on. Threads: see
+// clrsnap.h. Not for handlers.
 #include "snapshot/api.h"
 
 #include <unistd.h>
@@ -45,7 +45,8 @@ CLRSNAP_API HRESULT clrsnap_ready(void) {
                  "the runtime has run no method so far to check its layout against; try again");
     hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
-  struct cs_error ignored;  // checked now, since a thread that holds another cannot call the CLR
+  struct cs_error ignored;  // checked now, since a thread that holds another one cannot call the
+                            // CLR
   if (hr == S_OK) (void)cs_runtime_check(true, &ignored);
   return report(hr, &err);
 }
@@ -56,7 +57,8 @@ void cs_on_thread_end(void (*call)(ThreadID id)) {
   cs_store_release(&thread_ends, call);
 }
 
-// The C library calls what is passed to this function before the destructors of pthread keys.
+// The C library calls functions that were registered with this one before the destructors of
+// pthread keys.
 extern int __cxa_thread_atexit_impl(void (*call)(void *), void *data, void *library)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -69,9 +71,9 @@ static void end_self(void *unused) {
   if (self != NULL && self->clr_thread != 0) clrsnap_thread_destroyed(self->clr_thread);
 }
 
-// For a thread that the runtime has not made, ThreadDestroyed comes after the thread's end. At its
-// end the runtime frees the thread's small alternate stack, in the destructor of a pthread key, but
-// only if that stack is the registered one; so the larger one is taken back before.
+// For a thread that the runtime has not made, ThreadDestroyed comes after the thread's end. When
+// the thread ends, the runtime frees its small alternate stack, in the destructor of a pthread key,
+// but only if that is the installed one; so the larger one is removed before.
 static void watch_own_end(void) {
   static __thread bool watched;
   if (!watched && __cxa_thread_atexit_impl != NULL)

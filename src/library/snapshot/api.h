@@ -4,5 +4,5 @@
 
 #include "clrsnap/clrsnap.h"
 
-// From now on clrsnap_thread_destroyed calls this first, on the thread itself; NULL: no more.
+// Makes clrsnap_thread_destroyed call this first, on the thread itself. NULL: no longer.
 void cs_on_thread_end(void (*call)(ThreadID id));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Looks up what a fast walk has left open: a frame that was stepped over by the rule of its return
-// address is known to be managed, but not which method it is of. Async-signal-safe.
+// address is known to be managed, but its method is not known yet. Async-signal-safe.
 //
 // Results for code that never dies are cached, by return address, and together with the method's
 // FunctionID once that is resolved: a look-up in the runtime's map costs 60 to 100 ns, one in the
@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "life/function.h"
 
-// 512 KiB, touched as it fills: call sites near each other are on one page.
+// 512 KiB: call sites near each other are on one page.
 enum { PAGE_BITS = 7, PAGES = 1 << PAGE_BITS, LINES = 64, WAYS = 2 };
 
 struct place {
@@ -21,7 +21,7 @@ struct place {
 };
 static _Alignas(4096) struct place places[PAGES][LINES][WAYS];
 
-// The line of an ip.
+// Returns the line of an ip.
 static struct place *places_of(uint64_t ip) {
   return places[cs_hash_word(ip >> 11, PAGE_BITS)][ip >> 5 & (LINES - 1)];
 }
@@ -56,7 +56,7 @@ static bool known(uint64_t ip, struct cs_record *record) {
   return read_place(&line[0], ip, record) || read_place(&line[1], ip, record);
 }
 
-// Its own place, a free one, or that of any other.
+// Returns the ip's own place, a free one, or that of any other ip.
 static struct place *place_for(uint64_t ip) {
   static uint32_t turn;
   struct place *line = places_of(ip);
@@ -117,7 +117,7 @@ static void resolve(const struct cs_world *world, struct cs_record *record) {
 
 void cs_capture_complete(struct cs_capture *capture) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  capture->resolved = capture->fresh == 0 && capture->count != 0;  // met in the last walk
+  capture->resolved = capture->fresh == 0 && capture->count != 0;  // it was joined to the last walk
   if (world == NULL || capture->resolved) return;
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   bool all = true;

@@ -11,7 +11,8 @@ void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *re
 void cs_context_read(const BYTE *context, struct cs_regs *regs);
 uint32_t cs_context_flags(const BYTE *context);
 void cs_context_set_ip(BYTE *context, uint64_t ip);
-// The ContextFlags that CoreCLR's unwinder leaves in a CONTEXT with these, once it has unwound a call.
+// Returns the ContextFlags that CoreCLR's unwinder leaves in a CONTEXT with these, once it has
+// unwound a call.
 uint32_t cs_context_unwound(uint32_t flags);
-// The ContextFlags of the general registers.
+// Returns the ContextFlags of the general registers.
 uint32_t cs_context_general(void);

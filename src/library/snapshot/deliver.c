@@ -16,7 +16,7 @@ enum { CONTEXT_BYTES = 4096 };  // more than any runtime's CONTEXT: 3,232 on .NE
 // CoreCLR carries one CONTEXT down the stack, so ContextFlags are those of its source: the seed, if
 // it is used; none for an unseeded walk of the calling thread, which starts at a Frame; and from a
 // hardware fault on, those of the fault. For another thread, which CoreCLR on Linux does not walk,
-// the flags say what is filled in.
+// the flags say which registers are filled in.
 static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capture *capture,
                               const struct cs_record *record) {
   uint32_t flags = capture->seeded ? to->seed_flags : to->context_flags, from = 0;
@@ -72,8 +72,8 @@ HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct
   return S_OK;
 }
 
-// Is the hold's time up, since a callback took longer? Then the rest is stale, or will be: a target
-// that gets no processor ends its hold later than it should.
+// Returns whether the hold's time is up, because a callback took longer. Then the rest of the
+// frames is stale, or will be: a target that gets no processor ends its hold late.
 static bool is_over(const struct cs_delivery *to) {
   return to->held != NULL &&
          (cs_clock_now_ns() >= cs_request_hold_end(to->held) ||

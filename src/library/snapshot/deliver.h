@@ -12,11 +12,12 @@ struct cs_delivery {
   ULONG32 info_flags;
   uint32_t context_flags;         // ContextFlags of the first contexts of a walk without a seed
   uint32_t flags;                 // enum clrsnap_flag
-  uint32_t seed_flags;            // the seed's own
-  const struct cs_request *held;  // not NULL: its target stands still until the last callback
+  uint32_t seed_flags;            // ContextFlags of the seed
+  const struct cs_request *held;  // not NULL: its target is held until the last callback
 };
 
-// Of a capture whose functions have been resolved. `err` may be NULL.
+// Calls the callback for each frame of a capture whose functions have been resolved. `err` may be
+// NULL.
 HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,
                    struct cs_error *err);
 // Of what was kept of a capture that succeeded.

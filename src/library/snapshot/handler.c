@@ -14,8 +14,8 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-// Is there a signal frame above the newest managed frame? The frame of a fault that the runtime
-// turns into an exception does not count: its callbacks are ordinary ones.
+// Whether there is a signal frame above the newest managed frame. The frame of a fault that the
+// runtime turns into an exception does not count: its callbacks are ordinary ones.
 enum place { OUTSIDE, IN_HANDLER, UNKNOWN };  // UNKNOWN: the walk ended too early
 
 static enum place place_of(const struct cs_capture *capture) {
@@ -29,8 +29,8 @@ static enum place place_of(const struct cs_capture *capture) {
   return capture->stop == CS_STOP_BASE ? OUTSIDE : UNKNOWN;
 }
 
-// The same without a walk: a handler has the address that it returns to on the stack. A
-// stale one in memory that was not written since counts as well.
+// The same without a walk: a handler's return address is on the stack. A stale one, in memory that
+// has not been written since, counts as well.
 static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *caller) {
   enum { MOST = 64 << 10 };
   struct cs_stack stack;

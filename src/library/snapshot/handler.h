@@ -5,15 +5,15 @@
 
 #include "snapshot/take.h"
 
-// The ThreadID of the calling thread, by the registry; 0: it has none.
+// Returns the ThreadID of the calling thread, by the registry, or 0 if it has none.
 uint64_t cs_clr_thread_of_caller(void);
-// As cs_take_self, without a wait, a call, or an error text.
+// The same as cs_take_self, but without waiting, calling the CLR, or setting an error text.
 HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
                     uint32_t flags, const struct cs_regs *seed);
-// The first step of a walk of `id`. If that is the calling thread, takes the walk. *in_handler: the
-// caller is in a signal handler, and nothing else may be done; the result is final. Otherwise the
-// result means nothing, and `take` may have a capture for cs_take_self. With `quiet`
-// (CS_SNAPSHOT_QUIET), *in_handler is set as well for a native thread that asks for itself
-// (S_FALSE: no managed thread), and for a managed one that asks in a handler for another.
+// The first step of a walk of `id`. If that is the calling thread, takes the walk. Sets *in_handler
+// if the caller is in a signal handler: then nothing else may be done, and the result is final.
+// Otherwise the result has no meaning, and `take` may have a capture for cs_take_self. With `quiet`
+// (CS_SNAPSHOT_QUIET), *in_handler is also set for a native thread that asks for itself (S_FALSE:
+// not a managed thread), and for a managed one that asks for another thread in a handler.
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *caller,
                       uint32_t flags, const struct cs_regs *seed, bool quiet, bool *in_handler);

@@ -3,7 +3,7 @@
 // C14). Not for handlers.
 //
 // Invariant: a held thread is released by its holder or by its deadline, whichever is first. A hold
-// is only its slot, so between hold and release nothing is allocated and no lock taken. A thread
+// is only its slot, so nothing is allocated and no lock is taken between hold and release. A thread
 // holds at most one other: a further request could wait for a lock that the held one owns.
 #include "snapshot/hold.h"
 
@@ -49,8 +49,7 @@ static HRESULT hold_is_over(struct cs_error *err) {
 }
 
 // The target is in its handler, so its registers and its stack are unchanged since the signal, and
-// can be walked from this thread as well; now with the seed and the registers that this call asks
-// for.
+// can be walked from this thread as well; with the seed and the registers that this call asks for.
 static enum cs_request_answer walk_held(struct cs_request *request, const struct cs_request *held,
                                         const struct cs_regs *seed) {
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
@@ -89,7 +88,7 @@ HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, Thread
   capture->count = 0;
   HRESULT hr = cs_answer_to_hresult(walk_held(take->request, held, seed), err);
   if (hr == S_OK) cs_capture_read_functions(capture);
-  // If it has run on meanwhile, this is not a valid stack, and methods may have died.
+  // If the target has run on meanwhile, the stack is not valid, and methods may have died.
   if (hr == S_OK && !is_held(held)) {
     cs_functions_forget();
     hr = hold_is_over(err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From an ip in managed code to the IL offset of its instruction, by the map that the runtime keeps
 // with the code: for jitted code of every version (tier, OSR, ReJIT) and for ReadyToRun code. Calls
-// the CLR (contract: C19, C20). Any thread that may do that. Signal-safe: no.
+// the CLR (contract: C19, C20). Any thread that may do so. Signal-safe: no.
 #include "snapshot/il.h"
 
 #include <stdlib.h>

@@ -9,7 +9,10 @@
 struct cs_il_range {
   uint32_t il, begin, end;  // il: an IL offset, or one of CLRSNAP_IL_*
 };
-enum { CS_IL_MAP_RANGES = 16384 };  // 192 KiB; a method with more has no lines, and says so
+enum {
+  CS_IL_MAP_RANGES = 16384
+};                                                    // 192 KiB; a method with more has no lines
+                                                      // (CS_E_IL_MAP_TOO_LARGE)
 #define CS_E_IL_MAP_TOO_LARGE ((HRESULT)0x8007007Au)  // ERROR_INSUFFICIENT_BUFFER
 struct cs_il_map {
   HRESULT result;  // the CLR's; if it failed, there are no ranges

@@ -2,8 +2,8 @@
 // The contract's view of a physical stack, as CoreCLR's own DoStackSnapshot reports it (contract:
 // C1, C2, C11). Pure; any thread. How the physical frames are reported:
 //   one callback per managed frame, and one per run of unmanaged frames below managed code;
-//   a funclet and the method that it is part of are one frame: the method's, where it stood when
-//   the exception was thrown; the frames between them have been unwound and are left out;
+// a funclet and the method that it is part of are one frame: the method's, at the place where it
+// was when the exception was thrown; the frames between them have been unwound and are left out;
 //   frames that an exception has unwound, but that are still on the stack, are left out;
 //   filters run before anything is unwound: they are frames of their own;
 //   the runtime's managed exception dispatch is left out, with the unmanaged frames around it.
@@ -16,7 +16,7 @@ void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture)
   *view = (struct cs_logical){.capture = capture};
 }
 
-// Returns the managed record at `i`. NULL, and the view ends: its method is not known.
+// Returns the managed record at `i`. If its method is not known, returns NULL and ends the view.
 static const struct cs_record *managed_at(struct cs_logical *view, uint32_t i) {
   const struct cs_record *record = &view->capture->records[i];
   if (record->resolved) return record;
@@ -24,14 +24,14 @@ static const struct cs_record *managed_at(struct cs_logical *view, uint32_t i) {
   return NULL;
 }
 
-// The first managed frame from `i` on; capture->count if there is none.
+// Returns the first managed frame from `i` on, or capture->count if there is none.
 static uint32_t next_managed(const struct cs_capture *capture, uint32_t i) {
   while (i < capture->count && !cs_record_is_managed(&capture->records[i])) i++;
   return i;
 }
 
-// The role of the caller of the unmanaged frames from `i` on. Where the dispatch's call is not
-// inlined, there is a stub of its own in between.
+// Returns the role of the caller of the unmanaged frames from `i` on. Where the dispatch's call is
+// not inlined, a stub lies in between.
 static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   for (i = next_managed(view->capture, i); i < view->capture->count;
        i = next_managed(view->capture, i + 1)) {
@@ -42,8 +42,8 @@ static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   return CS_EH_NONE;
 }
 
-// The exception whose dispatch has called the funclet at `i`: the dispatch keeps it on the stack,
-// next to what it calls. NULL: it was not noted.
+// Returns the exception whose dispatch has called the funclet at `i`: the dispatch keeps it on the
+// stack, next to what it calls. Returns NULL if it was not noted.
 static const struct cs_exception *exception_of(const struct cs_capture *capture, uint32_t i) {
   uint64_t sp = cs_record_sp(&capture->records[i]);
   for (uint32_t k = 0; k < capture->exception_count; k++)
@@ -51,9 +51,9 @@ static const struct cs_exception *exception_of(const struct cs_capture *capture,
   return NULL;
 }
 
-// Is the funclet at `i` a filter? The exception's pass says so; where that is not known, the caller
-// does. The dispatch calls filters through stubs and, where nothing is inlined (under a profiler's
-// hooks), through small methods of its own.
+// Returns whether the funclet at `i` is a filter, by the exception's pass, or, where that is not
+// known, by the caller. The dispatch calls filters through stubs and, where nothing is inlined
+// (under a profiler's hooks), through small methods of its own.
 static bool is_filter(struct cs_logical *view, uint32_t i) {
   const struct cs_exception *exception = exception_of(view->capture, i);
   if (exception != NULL) return exception->first_pass;
@@ -67,8 +67,8 @@ static bool is_filter(struct cs_logical *view, uint32_t i) {
   return false;
 }
 
-// Can the frame at `i` be a funclet that is not a filter? Jitted code says so itself; in ReadyToRun
-// images a funclet is a function of its own, called by the runtime or by its method.
+// Returns whether the frame at `i` can be a funclet that is not a filter. Jitted code has a mark;
+// in ReadyToRun images a funclet is a function of its own, called by the runtime or by its method.
 static bool may_be_funclet(struct cs_logical *view, uint32_t i) {
   const struct cs_capture *capture = view->capture;
   const struct cs_record *record = &capture->records[i];
@@ -80,8 +80,9 @@ static bool may_be_funclet(struct cs_logical *view, uint32_t i) {
   return below != NULL && below->function_id == record->function_id;
 }
 
-// The frame that the funclet at `i` is part of: the same method at another start, with the same
-// frame pointer, which a funclet takes over. `i` itself when there is none: then it is no funclet.
+// Returns the frame that the funclet at `i` is part of: the same method at another start, with the
+// same frame pointer, which a funclet takes over. Returns `i` if there is none: then the frame is
+// not a funclet.
 static uint32_t parent_of(struct cs_logical *view, uint32_t i) {
   const struct cs_capture *capture = view->capture;
   const struct cs_record *funclet = &capture->records[i];
@@ -97,8 +98,9 @@ static uint32_t parent_of(struct cs_logical *view, uint32_t i) {
   return i;
 }
 
-// Unmanaged frame at `i`: does it start a run that is reported? The frames through which the dispatch
-// has called a funclet are not, unless that funclet has been unwound meanwhile.
+// Returns whether the unmanaged frame at `i` starts a run that is reported. The frames through
+// which the dispatch has called a funclet are not reported, unless that funclet has been unwound
+// meanwhile.
 static bool starts_run(struct cs_logical *view, uint32_t i) {
   bool starts = view->managed_seen && !view->in_run && !view->in_dispatch &&
                 (view->unwound || role_below(view, i) == CS_EH_NONE);
@@ -106,15 +108,16 @@ static bool starts_run(struct cs_logical *view, uint32_t i) {
   return starts && view->unresolved == NULL;
 }
 
-// Has the exception under way unwound the frame at `i`? (A frame's caller's sp is that of the
-// next.)
+// Returns whether the current exception has unwound the frame at `i`. The sp of a frame's caller is
+// that of the next frame.
 static bool is_unwound(const struct cs_capture *capture, uint32_t i) {
   if (capture->unwound_hi == 0 || i + 1 >= capture->count) return false;
   uint64_t callers_sp = cs_record_sp(&capture->records[i + 1]);
   return callers_sp > capture->unwound_lo && callers_sp <= capture->unwound_hi;
 }
 
-// Managed frame at `i`: is it reported? A funclet moves on to its method's frame.
+// Returns whether the managed frame at `i` is reported. For a funclet, moves on to its method's
+// frame.
 static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logical_frame *frame) {
   const struct cs_record *record = managed_at(view, i);
   if (record == NULL) return false;

@@ -24,8 +24,8 @@ struct cs_logical {
 void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture);
 bool cs_logical_classify(struct cs_logical *view, struct cs_logical_frame *frame);
 
-// The next frame that is reported. Most are of jitted methods with nothing special about them, for
-// which cs_logical_classify comes to the same.
+// Gets the next frame that is reported. Returns false at the end. Most frames are of ordinary
+// jitted methods: these need no cs_logical_classify, whose result would be the same.
 static inline bool cs_logical_next(struct cs_logical *view, struct cs_logical_frame *frame) {
   const struct cs_capture *capture = view->capture;
   if (view->next >= capture->count || view->unresolved != NULL || capture->unwound_hi != 0)

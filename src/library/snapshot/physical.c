@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The report of a physical walk: every activation, as it was found. Any thread; async-signal-safe
-// as far as the callback is.
+// Reports a physical walk: every activation, as it was found. Any thread; as async-signal-safe as
+// the callback.
 #include "snapshot/physical.h"
 
 static uint32_t kind_of(const struct cs_record *record) {

@@ -5,7 +5,7 @@
 #include "clrsnap/clrsnap.h"
 #include "signal/request.h"
 
-// Of functions that are resolved as far as they are to be.
+// Calls the callback for each frame, whether or not its function has been resolved.
 HRESULT cs_report_frames(const struct cs_capture *capture, clrsnap_frame_callback *callback,
                          void *data);
 void cs_report_result(const struct cs_capture *capture, uint64_t held_ns,

@@ -22,11 +22,11 @@ void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
   else
     (void)cs_stack_by_maps(sp, stack);
   stack->alt_lo = stack->alt_hi = 0;
-  // A handler on the alternate stack: the walk crosses to where the signal has interrupted.
+  // In a handler on the alternate stack, the walk continues on the interrupted stack.
   if (sp < stack->lo || sp >= stack->hi) cs_altstack_of_self(stack);
 }
 
-// For the next walk of this stack.
+// Keeps the records for the next walk of this stack.
 static void keep(struct cs_capture *capture) {
   struct cs_again *last = &capture->last;
   if (!capture->resolved || capture->stop != CS_STOP_BASE) last->count = 0;
@@ -55,7 +55,7 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   else
     seed = NULL;
   capture->seeded = seed != NULL;
-  // At a call only the registers are known that it preserves.
+  // At a call, only the registers that it preserves are known.
   capture->at_call = seed == NULL && regs->known == CS_REGS_PRESERVED;
   capture->again =
       capture->at_call && plain && cs_threads.max_depth >= CS_AGAIN_ROOM + CS_AGAIN_MOST;

@@ -4,11 +4,12 @@
 
 #include "signal/request.h"
 
-// The registers of the function that calls this, as they will be when it goes on.
+// Gets the registers of the function that calls this, as they are when this returns.
 void cs_regs_of_caller(struct cs_regs *regs);
-// The address that handlers of the signal, which is the library's, return to; 0: it is not known.
+// Returns the address that handlers of the signal, which is the library's, return to, or 0 if it is
+// not known.
 uint64_t cs_handler_return(int signo);
-// The stack that the calling thread is on. `thread`: its entry, or NULL.
+// Gets the bounds of the calling thread's stacks. `thread`: its entry, or NULL.
 void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
                     struct cs_stack *stack);
 // Walks the calling thread from `regs`, into a slot that is and stays CLAIMED. `plain`: as with

@@ -24,7 +24,7 @@ enum {
   TRIES = 3,
   CALM = 8,  // walks in a row
   PROOF_MS = 100,
-  KEPT_BYTES = 16 * 1024,  // of address space for each place; what is not used costs nothing
+  KEPT_BYTES = 16 * 1024,  // of address space per place; unused pages cost nothing
 };
 
 // ---- The walk ----
@@ -45,8 +45,8 @@ static enum cs_asleep_answer walk_once(struct cs_asleep *a, struct cs_request *r
   return answer;
 }
 
-// A thread that sleeps at nearly every look is worth a nap; one that often runs would cost the
-// caller the time at each look.
+// A thread that sleeps at nearly every look is worth waiting for; with one that often runs, each
+// look would cost the caller the wait.
 static bool is_calm(const struct cs_thread *thread) {
   const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   return sleeper != NULL && cs_load_relaxed(&sleeper->calm) >= CALM;
@@ -77,7 +77,7 @@ bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread, uint64
     if (answer == CS_ASLEEP_MOVED) continue;
     if (answer != CS_ASLEEP_YES) return false;
     if (request->capture.stop == CS_STOP_BASE) return true;
-    // A library has been loaded since: make its tables, outside of the epoch.
+    // A library has been loaded since: its tables are made, outside of the epoch.
     if (request->capture.stop != CS_STOP_UNKNOWN_CODE || !cs_library_refresh_images()) return false;
   }
   return false;
@@ -107,7 +107,7 @@ static void make_arena(void) {
   if (at != MAP_FAILED) cs_store_release(&arena, (uint8_t *)at);
 }
 
-// NULL: the thread has no place. `make`: makes the arena if there is none yet.
+// Returns NULL if the thread has no place. `make`: makes the arena if there is none yet.
 static struct kept *kept_of(const struct cs_sleeper *sleeper, bool make) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   int place = sleeper != NULL ? cs_sleeper_place(sleeper) : -1;
@@ -117,8 +117,8 @@ static struct kept *kept_of(const struct cs_sleeper *sleeper, bool make) {
   return at != NULL ? (struct kept *)(void *)(at + (size_t)place * KEPT_BYTES) : NULL;
 }
 
-// Copies all but the place of the records, and of the two lists only what is in use: with a
-// thousand threads each cache line is a miss.
+// Copies a capture into other memory, and of the two lists only the entries in use: with a thousand
+// threads, each cache line is a miss.
 static void copy(struct cs_capture *to, struct cs_record *to_records, const struct cs_capture *from,
                  const struct cs_record *from_records) {
   to->count = from->count;

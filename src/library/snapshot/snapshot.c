@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // clrsnap_snapshot: DoStackSnapshot's contract around the walk. Any thread; not for handlers.
 //
-// Invariant: checks come in CoreCLR's order (contract: the list at its end); while a thread is held
-// the CLR is not called (contract: C20), and it is released on every path (contract: C8).
+// Invariant: checks come in CoreCLR's order (docs/contract.md, the list at its end); while a thread
+// is held the CLR is not called (contract: C20), and it is released on every path (contract: C8).
 #include "snapshot/snapshot.h"
 
 #include <string.h>
@@ -24,14 +24,16 @@
 
 enum {
   // A hold that finds methods whose ids are not known lets the thread run on, asks the CLR and
-  // tries again. Each round knows more; a thread with something new in every round cannot be held.
+  // tries again. Each round knows more; a thread that runs into new methods in every round cannot
+  // be held.
   HOLD_ROUNDS = 8,
   RESOLVE_ROUNDS = 4,  // captures, if a module is unloaded during each
   MAX_LEARNED = 64,    // methods to ask for between two holds
 };
 
-// The methods that earlier rounds did not know, and have asked for since. The cache has them, too,
-// but only until a module is unloaded, and then no round would know enough.
+// The methods that were unknown in earlier rounds, and have been asked for since. The cache has
+// them, too, but only until a module is unloaded; with the cache alone, a round might never know
+// enough.
 struct learned {
   struct cs_record records[MAX_LEARNED];  // a ring
   uint32_t next;
@@ -52,8 +54,8 @@ static bool resolve_learned(const struct learned *learned, struct cs_record *rec
   return false;
 }
 
-// Resolves what can be resolved without the CLR, and notes the rest in `learned`. True: there is
-// none.
+// Resolves what can be resolved without the CLR, and notes the rest in `learned`. Returns whether
+// nothing is left.
 static bool resolve_held(struct cs_capture *capture, struct learned *learned) {
   uint32_t unknown = 0;
   for (uint32_t i = 0; i < capture->count && unknown < MAX_LEARNED; i++) {
@@ -73,8 +75,8 @@ static void learn(struct learned *learned) {
   }
 }
 
-// A callback in C++ may throw through these frames. What is held is given back all the same: the
-// room is compiled with -fexceptions.
+// A callback in C++ may throw through these frames. Cleanups run all the same: the room is compiled
+// with -fexceptions.
 static void end_take(struct cs_take *take) {
   if (take->request != NULL) (void)cs_take_end(take);
 }
@@ -103,8 +105,8 @@ static HRESULT report(const struct cs_capture *capture, const struct cs_delivery
   return E_FAIL;
 }
 
-// One hold. True: *hr is final. False: there were unknown methods, which are learned now; the
-// thread runs.
+// Holds once. Returns whether *hr is final; otherwise there were unknown methods, which have been
+// learned since, and the thread runs.
 static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct learned *learned,
                       const struct cs_delivery *to, HRESULT *hr, struct cs_error *err) {
   struct cs_take take ENDED_AT_SCOPE_EXIT = {0};
@@ -131,7 +133,7 @@ static HRESULT learn_by_capture(struct cs_thread *thread, const struct cs_regs *
   return S_OK;
 }
 
-// Callbacks while the target stands still (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
+// Callbacks while the target is held (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
 // If all methods are known already, this does not call the CLR at all (contract: C20).
 static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *seed,
                              const struct cs_delivery *to, struct cs_error *err) {
@@ -165,8 +167,8 @@ static bool resolve(struct cs_capture *capture, bool other) {
   return (other && capture->asleep && capture->kept) || cs_capture_resolve(capture);
 }
 
-// Walks and resolves. A capture that cannot be resolved, since a module is being unloaded, is taken
-// anew. `thread` NULL: the calling thread.
+// Walks and resolves. A capture that cannot be resolved because a module is being unloaded is taken
+// again. `thread` NULL: the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
                              const struct cs_regs *caller, const struct cs_regs *seed,
                              uint32_t flags, struct cs_error *err) {
@@ -201,8 +203,8 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
   HRESULT hr = take_resolved(take, thread, clr_thread, caller, seed, request_flags(to), err);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take->request->capture;
-  // As CoreCLR does for the calling thread (contract: the list of HRESULTs, 8), also where it drops a
-  // seed; for another thread it would return E_NOTIMPL.
+  // As CoreCLR does for the calling thread (docs/contract.md, the list of HRESULTs, 8), even where
+  // it drops a seed; for another thread it would return E_NOTIMPL.
   if (thread == NULL && !capture->seeded && capture->in_unwind) {
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
@@ -213,8 +215,8 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
   return report(capture, to, err);
 }
 
-// With CLRSNAP_HOLD_TARGET the runtime is asked until the check has passed once (snapshot_held); by
-// a thread that holds another, not at all.
+// With CLRSNAP_HOLD_TARGET, the runtime is asked until the check has passed once (snapshot_held). A
+// thread that holds another one does not ask at all.
 static HRESULT check_runtime(const struct cs_delivery *to, bool holds, struct cs_error *err) {
   if (!holds) return cs_runtime_check((to->flags & CLRSNAP_HOLD_TARGET) != 0, err);
   if (cs_runtime_checked()) return S_OK;
@@ -265,8 +267,8 @@ static HRESULT check_arguments(const struct cs_delivery *to, const struct seed *
   return E_INVALIDARG;
 }
 
-// Of the calling thread in a signal handler: no calls, no error text. Methods cannot be resolved
-// before the runtime's memory has been checked.
+// A snapshot of the calling thread in a signal handler: no calls, no error text. Methods cannot be
+// resolved before the runtime's memory has been checked.
 static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_delivery *to) {
   cs_capture_read_functions(&take->request->capture);
   if (!cs_function_checked() && has_managed(&take->request->capture))
@@ -274,7 +276,7 @@ static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_deliver
   return cs_deliver(&take->request->capture, to, NULL);
 }
 
-// Of the thread that the caller holds.
+// A snapshot of the thread that the caller holds.
 static HRESULT snapshot_of_held(struct cs_take *take, const struct cs_request *held, ThreadID id,
                                 const struct cs_regs *seed, const struct cs_delivery *to,
                                 struct cs_error *err) {
@@ -310,7 +312,7 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
   return snapshot_held(pinned, regs, to, err);
 }
 
-// *in_handler: nothing may be called any more, not even for an error text.
+// Sets *in_handler if nothing may be called from then on, not even for an error text.
 static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_regs *caller,
                         struct seed *seed, bool *in_handler, struct cs_error *err) {
   struct cs_take take ENDED_AT_SCOPE_EXIT = {0};

@@ -4,13 +4,14 @@
 
 #include "clrsnap/clrsnap.h"
 
-// clrsnap_snapshot with options of this call's own (enum clrsnap_flag). With CS_SNAPSHOT_QUIET the
-// caller may be in a signal handler on any thread, a native one included: whether the library is
-// ready is looked at and not worked on, the CLR is not asked about the runtime's state (that the
-// event mask allows snapshots is the caller's concern), a thread that has not been passed on counts
-// as none of the runtime's, and there is no error text.
+// clrsnap_snapshot with options of this call's own (enum clrsnap_flag). With CS_SNAPSHOT_QUIET, the
+// caller may be in a signal handler on any thread, a native one included: the library's state is
+// read, but nothing is done to make it ready; the CLR is not asked about the runtime's state (the
+// caller ensures that the event mask allows snapshots); a thread that has not been passed on counts
+// as unknown to the runtime; and there is no error text.
 #define CS_SNAPSHOT_QUIET (1u << 31)
-// One of a round over many threads, between a SuspendRuntime and a ResumeRuntime that stop nothing.
+// The snapshot is one of a round over many threads, between a SuspendRuntime and a ResumeRuntime
+// that stop nothing.
 #define CS_SNAPSHOT_ROUND (1u << 30)
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size);

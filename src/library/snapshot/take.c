@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a ThreadID to a capture: which thread it is, how it is asked, and the HRESULT of its answer.
+// Takes a capture of the thread with a ThreadID: finds the thread, asks it, and returns an HRESULT.
 // Any thread; not for handlers.
 //
 // Invariant: on a failure the slot is released and the thread unpinned here.
@@ -53,8 +53,8 @@ HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err) {
   }
 }
 
-// Did the walk end in a library that has been loaded since the tables were made? Then they are made
-// anew, and another try is worth it. The target runs meanwhile.
+// Returns whether the walk ended in a library that was loaded after the tables were made. Then they
+// have been made again, and another try is worth it. The target runs meanwhile.
 static bool worth_another(const struct cs_capture *capture) {
   return capture->stop == CS_STOP_UNKNOWN_CODE && cs_library_refresh_images();
 }
@@ -88,14 +88,14 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     request->seed = *seed;
     flags |= CS_REQUEST_SEED;
   }
-  request->answer = CS_ANSWER_WALKED;  // a sleeping thread does not set it
+  request->answer = CS_ANSWER_WALKED;  // the walk of a sleeping thread does not set it
   request->capture.self = request->capture.held = request->capture.seeded = false;
   request->capture.kept = false;
   request->told_count = 0;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = cs_module_deaths();
   uint64_t runs = 0;
-  // A held thread has to be in its handler; otherwise a sleeping thread is not woken.
+  // A thread must be in its handler to be held; otherwise a sleeping thread is not woken.
   request->capture.asleep =
       !(flags & CS_REQUEST_HOLD) &&
       (cs_asleep_recall(request, thread, flags, &runs) || cs_asleep_walk(request, thread, runs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// clrsnap_walk and clrsnap_walk_from_signal: the physical walk. Threads as clrsnap.h says.
+// clrsnap_walk and clrsnap_walk_from_signal: the physical walk. Threads: see clrsnap.h.
 #include "base/clock.h"
 #include "life/error.h"
 #include "life/function.h"
@@ -47,7 +47,7 @@ struct walk_request {
   struct clrsnap_walk_result *result;  // may be NULL
 };
 
-// *in_handler: nothing may be called any more, not even for an error text.
+// Sets *in_handler if nothing may be called from then on, not even for an error text.
 static HRESULT walk(const struct walk_request *request, bool *in_handler, struct cs_error *err) {
   struct cs_take take = {0};
   struct clrsnap_walk_result out = {.size = sizeof out};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// For programs such as test hosts, which set up a profiler for the programs that they start:
+// For programs such as test hosts that set up a profiler for the programs that they start:
 // LD_PRELOAD loads this library into every descendant of `clrsnap run-profiler`. If the environment
 // asks the runtime for a profiler, the constructor changes it so that the runtime loads
-// libclrsnap.so, and libclrsnap.so the profiler.
+// libclrsnap.so, which loads the profiler.
 //
 // Invariants: it changes only variables that nothing but a CLR and libclrsnap.so reads, and only
 // the one that the CLR would have used, so the same profiler runs; an environment that names
@@ -19,7 +19,7 @@
 
 #define LIBRARY "libclrsnap.so"
 
-// As the CLR reads it: a hexadecimal number that is not 0.
+// Reads it as the CLR does: a hexadecimal number that is not 0.
 static bool is_on(const char *name) {
   const char *value = getenv(name);
   return value != NULL && strtoul(value, NULL, 16) != 0;
@@ -43,8 +43,8 @@ static bool is_ours(const char *path) {
   return strcmp(slash != NULL ? slash + 1 : path, LIBRARY) == 0;
 }
 
-// libclrsnap.so in this library's folder. The path is absolute because the program may change its
-// working directory.
+// Finds libclrsnap.so in this library's folder. The path is absolute because the program may change
+// its working directory.
 static bool find_library(char out[PATH_MAX]) {
   static const char here;
   Dl_info info;
@@ -54,8 +54,8 @@ static bool find_library(char out[PATH_MAX]) {
   return length < PATH_MAX && access(out, R_OK) == 0;
 }
 
-// Both forms may name the profiler, and a runtime before .NET 11 reads one of them. If they name
-// two, only the first is taken over.
+// Both forms may name the profiler, and a runtime before .NET 11 reads only one of them. If they
+// name two profilers, only the first is taken over.
 __attribute__((constructor)) static void take_over(void) {
   char library[PATH_MAX];
   bool on = is_on("CORECLR_ENABLE_PROFILING") || is_on("DOTNET_ENABLE_PROFILING");

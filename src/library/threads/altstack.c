@@ -103,8 +103,8 @@ void cs_altstack_map(struct cs_altstack *alt, uint32_t tid) {
 void cs_altstack_enter(struct cs_altstack *alt) {
   if (alt->sp == 0) return;
   stack_t ours = {.ss_sp = (void *)(uintptr_t)alt->sp, .ss_size = alt->size}, old;
-  if (sigaltstack(&ours, &old) != 0) return;        // running on one right now: leave it
-  if ((uint64_t)(uintptr_t)old.ss_sp != alt->sp) {  // else a handler was here first
+  if (sigaltstack(&ours, &old) != 0) return;        // the thread is running on it: leave it
+  if ((uint64_t)(uintptr_t)old.ss_sp != alt->sp) {  // else a handler has installed it
     alt->old_sp = (uint64_t)(uintptr_t)old.ss_sp;
     alt->old_size = old.ss_size;
     alt->old_flags = (uint32_t)old.ss_flags;

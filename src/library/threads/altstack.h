@@ -4,13 +4,13 @@
 
 #include "signal/thread.h"
 
-// Maps one for a thread; leaves sp 0 when there is no memory.
+// Maps a stack for a thread. If there is no memory, sp is 0.
 void cs_altstack_map(struct cs_altstack *alt, uint32_t tid);
-void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in use from now on
+void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: it is in use from now on
 // Gives up the larger stack. On the thread itself, puts the old one back. On another thread, leaves
 // the stack mapped until there is no thread of that tid that could still use it.
 void cs_altstack_leave(struct cs_altstack *alt);
-void cs_altstack_free(struct cs_altstack *alt);  // of one that was never in use
+void cs_altstack_free(struct cs_altstack *alt);  // unmaps one that was never in use
 // Returns whether the thread may be sent a signal at any time. A managed thread that existed before
 // the library may not be until it has its larger stack (install_altstacks.c); a native thread may,
 // since the runtime handles no faults on it. No thread may while code with small stacks is in the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The requester's part of a request: it claims a slot, sends the signal, waits, and gives up in
-// good order. Any thread, a managed one included: it serves requests while it waits, so two threads
-// that ask for each other's stack both get it. Not for handlers.
+// The requester's part of a request: it claims a slot, sends the signal, waits, and gives up in an
+// orderly way. Any thread, a managed one included: it serves requests while it waits, so two
+// threads that ask for each other's stack both get it. Not for handlers.
 //
-// Invariant: a requester never touches a slot again that it has given up. A late target finds
+// Invariant: a requester never touches a slot again after it has given up. A late target finds
 // another sequence number in the slot, or, if it is already walking, frees the slot itself.
 #include "threads/ask.h"
 
@@ -28,12 +28,12 @@
 #include "threads/threads.h"
 
 enum {
-  PREFAULT_BYTES = 64 * 1024,  // some 680 frames: no page fault in most handlers
+  PREFAULT_BYTES = 64 * 1024,  // about 680 frames: most handlers take no page fault
   // A running thread answers within 10 to 25 us (./dev bench). While the requester polls, the
   // target need not wake it, which is half of what a walk costs the target.
   AWAKE_NS = 40000,
-  // While the runtime stands still. A thread without a processor takes the signal before it goes
-  // on.
+  // While the runtime is suspended. A thread that is switched out takes the signal before it
+  // continues.
   ALTSTACK_MS = 10,
 };
 
@@ -110,7 +110,7 @@ bool cs_request_release(struct cs_request *request) {
   uint64_t word = cs_load_acquire(&request->word), sequence = CS_REQUEST_SEQUENCE(word);
   if (CS_REQUEST_STATE(word) == CS_REQUEST_HELD &&
       cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_RELEASED))) {
-    // The slot is the target's now; the address stays good, so this wake can do no harm.
+    // The slot is the target's now; its address stays valid, so this wake can do no harm.
     (void)syscall(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
     return true;
   }
@@ -118,7 +118,7 @@ bool cs_request_release(struct cs_request *request) {
   return CS_REQUEST_STATE(word) != CS_REQUEST_EXPIRED;
 }
 
-// Says why a thread did not answer, by its status file.
+// Sets `err` to why a thread did not respond, by its status file.
 static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *err) {
   char path[64], line[256], state = '?';
   unsigned long long blocked = 0;
@@ -150,8 +150,8 @@ static bool has_hold(const struct cs_request *request) {
   return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
 }
 
-// When the first hold of the calling thread ends, or `otherwise` if that is sooner: a request from
-// a hold's callback must not outlast that hold.
+// Returns when the first hold of the calling thread ends, or `otherwise` if that is sooner: a
+// request from a hold's callback must not outlast that hold.
 static uint64_t hold_end(uint64_t otherwise) {
   uint32_t tid = (uint32_t)gettid();
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
@@ -175,7 +175,8 @@ static const struct cs_request *find(enum cs_request_state state, uint32_t asker
   return NULL;
 }
 
-// Is the target held by a thread that waits for one that the caller holds, or by the caller itself?
+// Returns whether the target is held by the caller, or by a thread that waits for one that the
+// caller holds.
 static bool is_circular(const struct cs_request *request) {
   uint32_t tid = (uint32_t)gettid();
   const struct cs_request *wanted = request, *held;
@@ -191,7 +192,7 @@ static bool is_circular(const struct cs_request *request) {
 
 // ---- The signal, and the answer ----
 
-// The time is up. True: the answer came at the last moment after all.
+// The time is up. Returns whether the answer came at the last moment after all.
 static bool give_up(struct cs_request *request, uint64_t sequence) {
   uint64_t word = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
   if (cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE))) return false;
@@ -277,10 +278,10 @@ static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, str
   return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, ms, err) : sent;
 }
 
-// The stack of a thread that was there before the library is the mapping of its stack pointer; or,
-// if it is on its alternate stack, that of the C library's record of it (the thread pointer), or of
-// the kernel's random bytes for the main thread. The C library itself is not asked: its record is
-// freed with the thread.
+// The stack of a thread that existed before the library is the mapping that its stack pointer lies
+// in. If it is on its alternate stack, it is the mapping of the C library's record of the thread
+// (at the thread pointer), or, for the main thread, of the kernel's random bytes. The C library
+// itself is not asked: its record is freed with the thread.
 static void learn_stack(struct cs_thread *thread, const struct cs_request *request) {
   struct cs_stack stack;
   uint64_t at = request->capture.leaf.r[CS_SP];

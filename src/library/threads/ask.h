@@ -7,13 +7,13 @@
 #include "signal/request.h"
 
 enum cs_ask {
-  CS_ASK_ANSWERED,   // DONE or HELD: request->answer and ->capture are there
+  CS_ASK_ANSWERED,   // DONE or HELD: request->answer and ->capture are filled in
   CS_ASK_GONE,       // no such thread
   CS_ASK_NO_ANSWER,  // not in time, or the signal could not be sent; `err` says why
 };
 // Claims a slot, with memory for the deepest walk. Returns NULL if none was free in time.
 struct cs_request *cs_request_claim(struct cs_error *err);
-// The same without waiting, async-signal-safe. So is the release of such a slot.
+// The same without waiting. Async-signal-safe, as is the release of such a slot.
 struct cs_request *cs_request_claim_now(void);
 // Gives back a slot that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. Returns false
 // if it was EXPIRED: the target had run on by itself.

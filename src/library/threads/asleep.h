@@ -20,8 +20,9 @@ enum {
 
 enum cs_asleep_answer {
   CS_ASLEEP_YES,
-  CS_ASLEEP_RESTLESS,  // it runs, as it did at the last look
-  CS_ASLEEP_RUNNING,   // it runs, but was asleep at the last look: worth a nap and another try
+  CS_ASLEEP_RESTLESS,  // it is running, as it was at the last look
+  CS_ASLEEP_RUNNING,   // it is running, but was asleep at the last look: worth a nap and another
+                       // try
   CS_ASLEEP_MOVED,     // it has run meanwhile: try again
   CS_ASLEEP_NO,        // it cannot be walked this way: in cooperative mode, on another stack, ...
 };
@@ -41,12 +42,11 @@ struct cs_asleep {
   uint32_t object_bytes;  // of the runtime's Thread, in `object`
   uint8_t object[CS_ASLEEP_OBJECT];
   bool beyond;  // something outside of the copy was read that is valid only while it sleeps
-  bool moved;   // it was seen to have run: nothing more was copied
+  bool moved;   // the thread has run: nothing more was copied
 };
 
 // A thread that is found running, but was asleep at the last look, may soon sleep again. A signal
-// could arrive just then and cause the EINTR that is to be avoided; so the caller waits for a
-// moment.
+// could arrive just then and cause the EINTR that is to be avoided; so the caller waits a moment.
 enum { CS_ASLEEP_PATIENCE = 4, CS_ASLEEP_NAP_US = 50 };
 
 // `thread` is pinned. `runs`: its run count, if that has just been read; else 0. After anything but
@@ -63,5 +63,5 @@ void cs_asleep_read_beyond(struct cs_asleep *asleep);
 // Returns whether the pinned thread has slept since the walk with this run count. Reads one file.
 // Returns false, too, where the count does not say.
 bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs);
-// It was still running after all naps: it is restless now.
+// Marks the thread as restless: it was still running after all naps.
 void cs_asleep_give_up(struct cs_thread *thread);

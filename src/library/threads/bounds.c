@@ -29,7 +29,7 @@ static int next_char(struct maps *maps) {
   return (unsigned char)maps->buffer[maps->at++];
 }
 
-// A hexadecimal number, and the character after it.
+// Reads a hexadecimal number, and in *end the character after it.
 static uint64_t next_number(struct maps *maps, int *end) {
   uint64_t value = 0;
   for (;;) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Threads that were there before the library get their larger alternate stacks: by the runtime's
-// own signal while it runs on, or, where other code has taken that signal or SIGSEGV, by ours in
-// one stop of the runtime. Any native thread, one at a time; not for handlers, nor from a callback
-// of the runtime.
+// Gives threads that existed before the library their larger alternate stacks: by the runtime's own
+// signal while the runtime runs on; or, where other code has taken that signal or SIGSEGV, by our
+// signal in one stop of the runtime. Any native thread, one at a time; not for handlers, nor from a
+// callback of the runtime.
 //
 // Invariant: a thread without the larger stack is sent a signal of ours only while the runtime is
 // suspended, when no thread is in the middle of a null reference (docs/signal-safety.md, "After an
-// attach"). A signal is taken before the next instruction in user mode, so an answer that comes
-// after the stop, of a thread that had no processor, still belongs to the stop. All waits are
+// attach"). A signal is taken before the next instruction in user mode, so the answer of a thread
+// that was switched out still belongs to the stop, even if it comes after the stop. All waits are
 // bounded. Threads that sleep in foreign code are not asked: they could notice (EINTR).
 #include "threads/install_altstacks.h"
 
@@ -40,7 +40,7 @@ enum {
   LOOK_US = 2000,
   STOPPED_MS = 10,  // the wait for an answer while the runtime is suspended
   LATE_MS = 200,    // the same after that
-  NAPS = 50,        // waits for threads to take the runtime's signal; later ones are not waited for
+  NAPS = 50,        // waits, NAP_US each, for threads to take the runtime's signal
   NAP_US = 100,
   SHALLOW = 16,  // frames from the system call to the code that has made it
 };
@@ -48,8 +48,9 @@ enum {
 struct wanting {
   struct cs_thread *thread;  // pinned
   bool awake;                // at the last look
-  bool restless;             // before the stop it was seen awake, and then asleep in foreign code
-  uint64_t runs;  // its run count when it was found waiting in the runtime; 0: it was not
+  bool restless;             // before the stop it was awake at one look, and then asleep in foreign
+                             // code
+  uint64_t runs;             // its run count when it was found waiting in the runtime; else 0
 };
 struct list {
   struct wanting *threads;
@@ -80,9 +81,9 @@ static bool is_runtime(const char *name) {
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-// Returns whether the image's code does the same, but begins a wait with a time-out anew
-// (Socket.Receive). So only waits for events, which have no time-out, may be interrupted (the
-// threads of sockets and of signals).
+// The same, except that the image's code restarts a wait with its full time-out (Socket.Receive).
+// So only waits for events, which have no time-out, may be interrupted (the threads of sockets and
+// of signals).
 static bool is_events(const char *name) {
   static const char *const names[] = {"libSystem."};
   return has_prefix(name, names, CS_COUNT(names));
@@ -92,11 +93,11 @@ static bool goes_on_waiting(const struct cs_world *world, const struct cs_image 
   const char *name = cs_file_of(image->path);
   if (is_runtime(name)) return true;
   if (is_events(name)) return cs_call_is_for_events(call);
-  // In a single-file program both are in one image.
+  // In a single-file program, one image has both.
   return cs_image_is_runtime(world, image) && (call == SYS_futex || cs_call_is_for_events(call));
 }
 
-// By the first frame that is not the C library's.
+// Decides by the first frame that is not the C library's.
 static bool waits_in_runtime(const struct cs_world *world, const struct cs_capture *capture,
                              long call) {
   for (uint32_t i = 0; i < capture->count; i++) {
@@ -112,7 +113,7 @@ static bool waits_in_runtime(const struct cs_world *world, const struct cs_captu
 
 enum place { AWAKE, IN_RUNTIME, IN_FOREIGN_CODE };
 
-// Where a thread sleeps, by a walk that does not wake it.
+// Finds out where a thread sleeps, by a walk that does not wake it.
 static enum place place_of(struct cs_request *request, struct wanting *w) {
   static struct cs_asleep asleep;
   enum place place = AWAKE;
@@ -137,8 +138,8 @@ static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
   return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
 }
 
-// Finds the stack of a sleeping thread by its sp in /proc; that of another one by what its handler
-// has noted, if it has had a signal.
+// Finds the stack of a sleeping thread by its sp in /proc, and that of any other thread by the
+// thread pointer that its handler has noted, if it has had a signal.
 static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
                         const struct cs_stack_maps *maps) {
   struct cs_stack stack;
@@ -321,9 +322,10 @@ static void await_some(struct batch *batch, bool all, uint32_t ms) {
   }
 }
 
-// Sorts the list so that the threads to be asked come first, and returns their number. Those that
-// are awake are the very first: of thousands, not all that sleep can be asked in time. A restless
-// thread is asked only where it waits in the runtime: it is on its way into managed code or out.
+// Moves the threads to be asked to the front of the list, and returns their number. Those that are
+// awake come first of all: of thousands, not all sleepers can be asked in time. A restless thread
+// is asked only where it waits in the runtime: there it is on its way into managed code or out of
+// it.
 static uint32_t choose(struct list *list, struct cs_request *request) {
   uint32_t kept = 0, awake = 0;
   for (uint32_t i = 0; i < list->count; i++) {
@@ -342,8 +344,8 @@ static uint32_t choose(struct list *list, struct cs_request *request) {
   return kept;
 }
 
-// When this returns, the threads of all batches but the last have answered, or had their time; of
-// the last batch, those that were awake. A sleeping thread takes the signal when it wakes, before
+// When this returns, all threads of all batches but the last have answered or timed out, and of the
+// last batch, those that were awake. A sleeping thread takes the signal when it wakes, before
 // anything else, and the runtime need not be suspended for that.
 static void ask_all(const struct list *list, uint32_t count, struct batch *batch) {
   uint64_t until = cs_clock_now_ns() + STOP_NS;

@@ -5,10 +5,10 @@
 //
 // The bounds come from the C library's record of the thread, which may run meanwhile. With glibc
 // the record lies at a fixed distance from the thread's robust-mutex list, whose address the kernel
-// returns; with musl, the records are a ring, and have the thread's tid. Where a record has the
-// bounds is learned from the record of a thread of ours. A record may go with its thread at any
-// moment, so reads are guarded. A thread without one (made by clone, or by another C library) stays
-// unknown, and is sent no signal.
+// returns; with musl, the records form a ring, and contain the thread's tid. Where the bounds are
+// in a record is learned from the record of a thread of ours. A record may be freed with its thread
+// at any moment, so reads are guarded. A thread without one (made by clone, or by another C
+// library) stays unknown, and is sent no signal.
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,7 +18,7 @@
 #include "threads/native_stack.h"
 #include "threads/stackmap.h"
 
-enum { RECORD = 4096 };  // bytes that a record has at most
+enum { RECORD = 4096 };  // bytes of a record, at most
 
 // In glibc's record: the lowest address (of the guard), the size with it, the guard's size.
 struct block {
@@ -38,7 +38,7 @@ static struct {
   uint64_t robust;  // in the record
   uint64_t block;
   uint64_t tid;   // in musl's record
-  uint64_t ring;  // the main thread's record of musl, which does not go
+  uint64_t ring;  // musl's record of the main thread, which is never freed
 } place = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool robust_list_of(uint32_t tid, uint64_t *head) {
@@ -49,7 +49,7 @@ static bool robust_list_of(uint32_t tid, uint64_t *head) {
   return *head != 0;
 }
 
-// By the calling thread's record, which is not to be the main thread's: that one has no bounds.
+// Learns from the calling thread's record. That must not be the main thread's, which has no bounds.
 static bool learn_place(void) {
   uint64_t self = (uint64_t)pthread_self(), robust;
   struct cs_stack stack;
@@ -74,7 +74,7 @@ static bool read_word(uint64_t at, uint64_t *word) {
   return cs_mem_read_guarded(&mem, at, word, sizeof *word);
 }
 
-// The record that follows in the ring, if that leads back to this one.
+// Finds the next record in the ring. Returns false unless that one points back to this one.
 static bool next_record(uint64_t record, uint64_t *next) {
   uint64_t back;
   return read_word(record + MUSL_NEXT, next) && read_word(*next + MUSL_PREVIOUS, &back) &&
@@ -95,7 +95,7 @@ static uint64_t find_record(uint64_t from, uint32_t tid) {
   return 0;
 }
 
-// As learn_place; the tid is the only word of the record that begins with it.
+// The same for musl. The tid must be in one place only.
 static bool learn_musl(void) {
   uint64_t self = (uint64_t)pthread_self(), next, word;
   uint32_t tid = (uint32_t)syscall(SYS_gettid);
@@ -122,7 +122,7 @@ static bool is_learned(void) {
   return learned;
 }
 
-// The thread-local memory and the record lie above what its code may use.
+// What lies above the stack is the thread-local memory and the record.
 static bool find_musl(uint32_t tid, struct cs_stack *stack, uint64_t *top) {
   struct musl_block block;
   struct cs_mem mem;

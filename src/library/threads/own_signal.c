@@ -32,8 +32,8 @@ static bool is_ours(int signo) {
          now.sa_sigaction == cs_signal_handler;
 }
 
-// Another profiler's signal within our handler could hold the thread there, with our signal
-// blocked. The signals of faults stay unblocked: a blocked one kills the process.
+// Another profiler's signal inside our handler could hold the thread there, with our signal
+// blocked. The signals of faults stay unblocked: a fault whose signal is blocked kills the process.
 void cs_block_all_but_faults(sigset_t *set) {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
   (void)sigfillset(set);

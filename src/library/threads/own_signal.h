@@ -8,7 +8,7 @@
 #include "clrsnap/clrsnap.h"
 
 // Installs the handler of signal `wanted`, or of the highest free one for 0, and sets
-// cs_threads.signal_number. S_OK, or an HRESULT with its reason.
+// cs_threads.signal_number. Returns S_OK, or an error with its reason in `err`.
 HRESULT cs_own_signal_install(int wanted, struct cs_error *err);
 // Makes sure that our handler of cs_threads.signal_number is installed: if the program has reset
 // it, installs it again, because the signal's default would end the process. Returns false if the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The calling thread's id. The C library notes it in each thread's descriptor, which begins at the
-// thread pointer; where exactly is looked for, and believed if two threads have theirs at the same
-// place and at no other one. The kernel takes 60 to 700 ns to say it, which is up to half of a walk.
-// Any thread. Async-signal-safe, except for cs_own_tid_init.
+// thread pointer; the exact place is searched for, and believed if two threads have their ids there
+// and nowhere else. The system call takes 60 to 700 ns, which is up to half of a walk. Any thread.
+// Async-signal-safe, except for cs_own_tid_init.
 //
 // Invariant: the word is read by the thread that it describes only. The C library has the kernel
 // write it before the thread runs, and renews it in a forked child.
@@ -23,7 +23,7 @@ static uint32_t ask(void) {
   return (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
 }
 
-// Leaves those of the places that have the calling thread's id. What lies there need not be memory.
+// Keeps only the places that have the calling thread's id. Not all of them need be mapped memory.
 static void *narrow(void *arg) {
   bool *may_be = arg;
   uint32_t words[WORDS], tid = ask();

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
-// Looks for the C library's own note of it. Starts a thread, and waits for it. At a start.
+// Searches for the C library's own note of it. Starts a thread, and waits for it. Called at the
+// library's start.
 void cs_own_tid_init(void);
 uint32_t cs_own_tid(void);

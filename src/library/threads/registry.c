@@ -5,13 +5,13 @@
 // the stack of an ended thread are soon reused, and the runtime forgets a thread that it has not
 // made only some time after its end.
 //
-// Entries lie in an arena that is never freed, so that a late signal which names one reads mapped
+// Entries lie in an arena that is never freed, so that a late signal that names one reads mapped
 // memory. Invariants: an entry's `tid` is set last when it is filled in and cleared first when the
-// thread ends. A thread whose tid is still there after its entry was pinned does not go before it
-// is unpinned (both sides use sequentially consistent accesses). ids[] and tids[] repeat the
-// ThreadIDs and tids densely: a look-up among 1,000 threads reads at most 8 or 4 KiB without a
-// lock, or one word if the hint of its ThreadID is right. A tid in tids[] outlives its thread; the
-// entry's own `tid` decides.
+// thread ends. If the tid is still set after its entry was pinned, the thread does not end before
+// it is unpinned (both sides use sequentially consistent accesses). ids[] and tids[] are dense
+// copies of the ThreadIDs and tids: a look-up among 1,000 threads reads at most 8 or 4 KiB without
+// a lock, or one word if the hint is right. A tid in tids[] outlives its thread; the entry's own
+// `tid` decides.
 #include "threads/registry.h"
 
 #include <linux/futex.h>
@@ -41,19 +41,19 @@ enum {
 };
 
 static struct {
-  pthread_mutex_t lock;  // for changes
+  pthread_mutex_t lock;  // of writers
   struct cs_thread *threads;
   uint64_t ids[MAX_THREADS];   // 0: free
   uint32_t tids[MAX_THREADS];  // the last one of each entry
   uint32_t used;               // entries [0, used) have been in use
   uint64_t destroyed[CS_REGISTRY_REMEMBERED];
   uint32_t destroyed_next;
-  uint32_t hints[HINTS];      // by hash of the ThreadID: where it was found last
+  uint32_t hints[HINTS];      // by hash of the ThreadID: the index where it was last found
   uint32_t tid_hints[HINTS];  // the same by tid
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
-#define ASIDE_ID NATIVE_ID(0)  // of a thread that has ended unannounced, and is still pinned
+#define ASIDE_ID NATIVE_ID(0)  // of a thread that has ended without a callback, and is still pinned
 
 bool cs_registry_init(struct cs_error *err) {
   size_t size = sizeof(struct cs_thread) * MAX_THREADS;
@@ -147,8 +147,8 @@ static bool is_free(uint32_t i) {
   return true;
 }
 
-// Returns the entry of `id`, or a fresh one, not yet visible to walkers. NULL: not initialised, or
-// full.
+// Returns the entry of `id`, or a new one, not yet visible to walkers; or NULL if the registry is
+// full or not initialised.
 static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   if (registry.threads == NULL) return NULL;
   struct cs_thread *thread = find_id(id);
@@ -228,7 +228,7 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
     cs_store_relaxed(&registry.tids[thread->index], tid);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
   } else if (thread != NULL && self && thread->tid == tid && !cs_thread_may_be_signalled(thread)) {
-    cs_altstack_enter(&thread->altstack);  // found by EnumThreads first, on its way here
+    cs_altstack_enter(&thread->altstack);  // EnumThreads was faster to report it
   }
   pthread_mutex_unlock(&registry.lock);
   cs_altstack_free(&alt);  // only if the entry had one already
@@ -290,7 +290,7 @@ void cs_registry_ended(struct cs_thread *thread) {
   __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
 }
 
-// After this the thread is not walked any more.
+// After this, the thread is no longer walked.
 static void close_entry(struct cs_thread *thread) {
   __atomic_store_n(&thread->ending, 1u, __ATOMIC_SEQ_CST);
   cs_registry_ended(thread);

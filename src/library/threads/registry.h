@@ -6,22 +6,23 @@
 #include "base/error.h"
 #include "signal/thread.h"
 
-// Reserves the arena (once a process; it is never given back). Returns false if no address space
+// Reserves the arena (once per process; it is never given back). Returns false if no address space
 // is left.
 bool cs_registry_init(struct cs_error *err);
 
 // The life of a managed thread. `assigned` runs on the thread itself, and so does `destroyed` if
 // the runtime has made the thread; otherwise `destroyed` comes later, on the finalizer's thread.
-// `attached` is for threads that were there before the library, whose stack bounds are found on
-// first use. Each may be called without the others. `assigned` with clr_thread 0 registers a native
+// `attached` is for threads that existed before the library, whose stack bounds are found on first
+// use. Each may be called without the others. `assigned` with clr_thread 0 registers a native
 // thread under its tid.
 struct cs_thread *cs_registry_created(uint64_t clr_thread);
 struct cs_thread *cs_registry_assigned(uint64_t clr_thread, uint32_t tid);
 struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid);
-// Waits until the thread is not pinned, puts its alternate stack back and forgets the thread.
+// Waits until the thread is not pinned, puts its old alternate stack back, and forgets the thread.
 void cs_registry_destroyed(uint64_t clr_thread);
 void cs_registry_destroyed_entry(struct cs_thread *thread);
-// The OS thread has ended, so its tid may be another thread's; the runtime may still know it.
+// Notes that the OS thread has ended: its tid may be another thread's, though the runtime may still
+// know it.
 void cs_registry_ended(struct cs_thread *thread);
 
 struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or gone
@@ -29,11 +30,12 @@ struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registere
 struct cs_thread *cs_registry_self(void);                 // the calling thread; NULL: as above
 // The same outside of handlers, with a system call only the first time on a thread.
 struct cs_thread *cs_registry_self_cached(void);
-// Is the calling thread one that runs managed code? (contract: C17)
+// Returns whether the runtime knows the calling thread. (contract: C17)
 bool cs_caller_is_managed(void);
-// Was this the id of a thread that has been destroyed? The last 1,024 are remembered.
+// Returns whether this was the id of a thread that has been destroyed. The last 1,024 are
+// remembered.
 bool cs_registry_was_destroyed(uint64_t clr_thread);
-// How many threads have been destroyed so far; and how many are remembered.
+// Returns how many threads have been destroyed so far.
 uint32_t cs_registry_deaths(void);
 enum { CS_REGISTRY_REMEMBERED = 1024 };
 

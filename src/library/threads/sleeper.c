@@ -7,8 +7,8 @@
 // one of context switches (status), which rises when a thread stops running: there the thread must
 // be found blocked a second time before the counts are compared (docs/signal-safety.md).
 //
-// Costs here (Linux 6.18, descriptors open): syscall 1.8 us, schedstat 1.1 us, status 5.8 us;
-// opening and closing one, 3.8 us more.
+// Costs (Linux 6.18, descriptors open): syscall 1.8 us, schedstat 1.1 us, status 5.8 us; opening
+// and closing one, 3.8 us more.
 #include "threads/sleeper.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 enum {
   SLEEPERS = 4096,     // threads whose files stay open, two descriptors each
-  SHARE_OF_LIMIT = 8,  // but no more than this part of what the process may have
+  SHARE_OF_LIMIT = 8,  // but no more than this part of RLIMIT_NOFILE
   STATUS_BYTES = 4096,
 };
 
@@ -97,7 +97,7 @@ struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *
   struct cs_sleeper *before = NULL;
   if (open_files(sleeper, tid) && cs_cas(&thread->sleeper, &before, sleeper)) return sleeper;
   give_place(sleeper);
-  return before;  // another thread's, which was faster; or NULL: no descriptors
+  return before;  // that of another thread, which was faster; or NULL: no descriptors
 }
 
 void cs_sleeper_close(struct cs_sleeper *sleeper, const struct cs_sleeper *spare) {
@@ -196,9 +196,9 @@ bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64
   return cs_sleeper_runs(sleeper, &now) && now == runs;
 }
 
-// ---- Where it was seen last ----
+// ---- Where it last slept ----
 
-// A caller that finds the lock taken does without, which costs it a system call.
+// A caller that finds the lock taken makes a system call instead.
 bool cs_sleeper_try_lock(struct cs_sleeper *sleeper) {
   uint32_t no = 0;
   return cs_cas(&sleeper->busy, &no, 1);
@@ -237,7 +237,7 @@ static bool count_rises(void) {
   bool ok = cs_sleeper_runs(&self, &before);
   (void)nanosleep(&nap, NULL);
   ok = ok && cs_sleeper_runs(&self, &after) && after > before;
-  // It can be read for the calling thread, too: so the kernel has the file, and permits it.
+  // If `syscall` can be read for the calling thread, the kernel has the file, and permits it.
   ok = ok && cs_sleeper_where(&self, &sp, &ip) == CS_SLEEP_BLOCKED;
   close_files(&self);
   return ok;

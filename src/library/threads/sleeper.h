@@ -6,7 +6,8 @@
 #include "signal/thread.h"
 
 // A thread's two open files in /proc. They belong to the thread, not to its tid: after its end they
-// are empty, even if the tid is reused.
+// are empty, even if the tid is reused. A file that the program has closed is reopened when it is
+// read, so it is read only while the thread is pinned.
 struct cs_sleeper {
   int where, runs;  // descriptors; -1: not open
   // Where it was last seen asleep, and its run count then: while that is the same, it has not run,
@@ -25,19 +26,19 @@ enum cs_sleep {
 };
 
 // Finds out which run count this kernel has; once, at start. Returns false if there is none, and
-// then no thread is ever walked asleep.
+// then no thread is ever walked while asleep.
 bool cs_sleeper_init(void);
 // How runs are counted. Chosen at start; tests set the slower one.
 enum cs_run_count { CS_RUNS_NONE, CS_RUNS_SCHEDSTAT, CS_RUNS_SWITCHES };
-enum cs_run_count cs_sleeper_count_by(enum cs_run_count kind);  // returns the one before
+enum cs_run_count cs_sleeper_count_by(enum cs_run_count kind);  // returns the previous kind
 enum cs_run_count cs_sleeper_counts_by(void);
 
-// Opens the files of a pinned thread. They stay open in a table of some thousand; if that is full,
-// they are opened into `spare`, and closed by cs_sleeper_close. Returns NULL if they cannot be
-// opened.
+// Opens the files of a pinned thread. They stay open in a table of up to 4,096 threads; if that is
+// full, they are opened into `spare`, and closed by cs_sleeper_close. Returns NULL if they cannot
+// be opened.
 struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *spare);
 void cs_sleeper_close(struct cs_sleeper *sleeper, const struct cs_sleeper *spare);
-// The thread has ended, and is not pinned any more.
+// Closes the files of a thread that has ended and is no longer pinned.
 void cs_sleeper_forget(struct cs_thread *thread);
 
 // Reads how often the thread has been given a processor. Returns false if it is gone. If the count
@@ -52,14 +53,16 @@ long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1:
 // running, so this looks where it is blocked as well.
 bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
 
-// Its place in the table, less than cs_sleeper_places(); -1: none. For callers that keep more about
-// a thread.
+// Returns its place in the table, less than cs_sleeper_places(), or -1 if it has none. For callers
+// that keep more about a thread.
 int cs_sleeper_place(const struct cs_sleeper *sleeper);
 uint32_t cs_sleeper_places(void);
-// Locks what is kept, for the time of a copy. Returns false if it is locked.
+// Locks what is kept of the sleeper, only for as long as a copy takes. Returns false if it is
+// locked.
 bool cs_sleeper_try_lock(struct cs_sleeper *sleeper);
 void cs_sleeper_unlock(struct cs_sleeper *sleeper);
 
-// True: the thread has not run since cs_sleeper_note, and is blocked where that said.
+// Returns whether the thread has not run since cs_sleeper_note; then *sp and *ip are where it is
+// blocked.
 bool cs_sleeper_recall(struct cs_sleeper *sleeper, uint64_t runs, uint64_t *sp, uint64_t *ip);
 void cs_sleeper_note(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The bounds of a stack: by the C library, or the mapping that its stack pointer lies in. Not for
+// The bounds of a stack: by the C library, or the mapping that an address lies in. Not for
 // handlers. Invariant: a result was mapped a moment ago, and may be gone by now.
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ bool cs_stack_of_self(struct cs_stack *stack) {
   return true;
 }
 
-// One line of /proc/self/maps. Returns false if no stack can be in this mapping.
+// Reads a line of /proc/self/maps. Returns false if no stack can be in this mapping.
 static bool read_line(char *at, struct cs_stack *stack) {
   uint64_t lo = strtoull(at, &at, 16);
   uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;

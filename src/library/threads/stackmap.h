@@ -4,9 +4,9 @@
 
 #include "signal/thread.h"
 
-// The calling thread's stack, [lo, hi). Returns false if it cannot be found out.
+// Gets the calling thread's stack, [lo, hi). Returns false if that fails.
 bool cs_stack_of_self(struct cs_stack *stack);
-// The mapping that holds `addr`, as a stack. Returns false if there is none.
+// Gets the mapping that holds `addr`, as a stack. Returns false if there is none.
 bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
 // The same for many at once: all mappings that can hold stacks, as they are now.
 struct cs_stack_maps {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The state of the room, and threads that no callback has announced: those from before an attach,
-// and the beginnings and ends between a detach and the next attach. Not for handlers.
+// The state of the room, and threads of which no callback has told us: those that existed before an
+// attach, and those that began or ended between a detach and the next attach. Not for handlers.
 //
 // Invariant: a thread is forgotten here only if it has ended while no profiler of ours got
 // callbacks; this runs before the callbacks begin again.
@@ -19,13 +19,13 @@ struct known {
   DWORD tid;
 };
 
-// Calls `visit` for each thread that the runtime knows. Returns false if the runtime does not say.
+// Calls `visit` for each thread that the runtime knows. Returns false if the runtime refuses.
 static bool visit_threads(ICorProfilerInfo15 *info,
                           void (*visit)(const struct known *thread, void *data), void *data) {
   ICorProfilerThreadEnum *threads = NULL;
   struct known known;
   ULONG got = 0;
-  // At the program's start the call may be refused: then all threads come by callbacks.
+  // At the program's start the call may be refused: then callbacks report all threads.
   if (info == NULL || info->lpVtbl->EnumThreads(info, &threads) != S_OK || threads == NULL)
     return false;
   while (threads->lpVtbl->Next(threads, 1, &known.id, &got) == S_OK && got == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// threads: the state of the room, and the threads that were there before the library. Not for
+// threads: the state of the room, and the threads that existed before the library. Not for
 // handlers.
 #pragma once
 
@@ -15,9 +15,9 @@ struct cs_threads {
 };
 extern struct cs_threads cs_threads;
 
-// Registers the threads that the runtime knows already: after an attach.
+// Registers the threads that the runtime knows already, after an attach.
 void cs_registry_adopt(ICorProfilerInfo15 *info);
-// Forgets the threads of an earlier start that the runtime does not know any more.
+// Forgets the threads of an earlier start that the runtime no longer knows.
 void cs_registry_forget_ended(ICorProfilerInfo15 *info);
-// Gives back what is kept of living threads for speed: when the library is not used any more.
+// Frees what is kept of living threads for speed, when the library is no longer used.
 void cs_registry_rest(void);

@@ -7,6 +7,7 @@
 // input (without: once, at once). In between a thread has an Activity, Early, with which it then continues.
 // "switch", seconds: as many changes as possible instead, awake and asleep; each Activity is a span of its
 // own, printed as *.
+// "members", a path: compiles each method of that assembly, and prints "compiled COUNT".
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;

@@ -2,7 +2,8 @@
 // A known share in every mode: allocations by type, waits for locks, exceptions by type, collections.
 // Prints the true values, "truth MODE NAME AMOUNT", and, as "slack MODE NANOSECONDS", how long the measuring threads
 // waited for a processor: their clocks and the runtime's may differ by that much. Returns 0.
-// Arguments: megabytes to allocate; or "many", N: N waits and exceptions as fast as they come.
+// Arguments: megabytes to allocate; or "mix", megabytes: of all sizes, in random order; or "many", N: N waits and exceptions as fast
+// as they come.
 using System;
 using System.Diagnostics;
 using System.IO;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The truth about a name: each is printed once, and its caller is busy for a while under it.
+// The truth about a name: each is printed once, and its caller is busy for a while under it. With NAMES_WAIT=1, each with
+// generic arguments is printed when its caller is there, which goes on when it has read a line.
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A known split: three methods take 60, 30 and 10 % of a thread's CPU time, by the thread's own
-// clock. Prints the true time of each, "truth NAME NANOSECONDS", and returns 0.
+// clock, in turns so short that the split also holds for a recording that begins late. Prints the
+// true time of each, "truth NAME NANOSECONDS", and returns 0.
 // Arguments: rounds of one second of CPU time.
 using System;
 using System.Runtime.CompilerServices;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# async.sh BUILD SOURCE MATERIAL WHAT: `clrsnap async` finds exactly the operations that tests/apps/Suspended has suspended,
+# async.sh BUILD SOURCE MATERIAL WHAT [VERSION]: `clrsnap async` finds exactly the operations that tests/apps/Suspended has suspended,
 # with their lines, and the program ends as it does without. WHAT: release (also the text, the filter and the refusals),
 # gc (compacting collections all the time), debug (state machines are classes), server (a heap for each processor),
 # segments (a collector without regions), many (a hundred thousand operations more, and a limit that is too short).

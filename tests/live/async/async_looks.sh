@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# async_looks.sh BUILD SOURCE MATERIAL: record --mode wall --async of tests/apps/Suspended, whose suspended operations are known and do
+# async_looks.sh BUILD SOURCE MATERIAL [VERSION]: record --mode wall --async of tests/apps/Suspended, whose suspended operations are known and do
 # not change: each chain has its number of operations times the time that the looks stand for. The command may be killed
 # at any moment, and so may its process that looks: the program runs on, and ends as it does without.
 BUILD=$1 SOURCE=$2 MATERIAL=$3

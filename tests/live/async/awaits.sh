@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# awaits.sh BUILD SOURCE MATERIAL WHAT: the async callers of resumed methods, compared with tests/apps/Awaits, which
+# awaits.sh BUILD SOURCE MATERIAL WHAT [VERSION]: the async callers of resumed methods, compared with tests/apps/Awaits, which
 # reports the awaiting methods of each of its leaves (awaits.py judges). No sample may have a wrong one.
 #   chains  two chains that end in the same methods, at once; formats; --async-callers off
 #   kinds   every kind of continuation, in wall mode: threads that run and threads that sleep

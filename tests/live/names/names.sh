@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# names.sh BUILD SOURCE MATERIAL APP: compares shown names with the source. Each method of tests/apps/Names
+# names.sh BUILD SOURCE MATERIAL APP [VERSION]: compares shown names with the source. Each method of tests/apps/Names
 # (and NamesFs, in F#) burns CPU time in Mark.At, to which it passes the name that it should have: the callers of
 # Mark.At must be exactly those. --raw-names has the same stacks under the compiler's names.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 NAME=$4

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# holders.sh BUILD SOURCE MATERIAL: mode lock says who holds a System.Threading.Lock when a wait for it begins, also that
+# holders.sh BUILD SOURCE MATERIAL [VERSION]: mode lock says who holds a System.Threading.Lock when a wait for it begins, also that
 # nobody does (tests/apps/Locks hand-over), and brings mode holders, which knows the type of a monitor's object also during
-# collections (Locks collected).
+# collections (Locks collected). VERSION: on that older runtime.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# pool.sh BUILD SOURCE MATERIAL: what `clrsnap stack`, `clrsnap top` and a recording say of the thread pool: one that is starved, with the method and
+# pool.sh BUILD SOURCE MATERIAL [VERSION]: what `clrsnap stack`, `clrsnap top` and a recording say of the thread pool: one that is starved, with the method and
 # the line that its workers wait in and the exact number of queued items; and that an idle one, one under full load and
 # one whose workers wait for a moment each are not called starved.
 BUILD=$1 SOURCE=$2 MATERIAL=$3

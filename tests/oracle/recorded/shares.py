@@ -255,7 +255,7 @@ def main():
             for case in cases:
                 for hz in rates:
                     for engine in engines:
-                        # Other load may leave a case too few samples to prove anything; it is then repeated once, for
+                        # Other load may leave a case too few samples to prove anything; it is then repeated, for
                         # longer.
                         for seconds in (options.seconds, options.seconds * 5):
                             row = measure(options, server, case, engine, hz, seconds, work)

@@ -172,8 +172,8 @@ static uint64_t ticks_of_ns(void) {
   return (uint64_t)(((unsigned __int128)1 << 64) / cs_clock_ticks_to_ns(1ull << 32));
 }
 
-// Walks the recursion with naps in between that are longer than the limit. Returns the CPU time that
-// has passed meanwhile.
+// Walks the recursion with naps in between that are longer than the limit. Returns the CPU time
+// that has passed meanwhile.
 static uint64_t walk_with_naps(uint64_t limit_ns, unsigned frames) {
   enum { NAPS = 8, NAP_NS = 2500000 };
   struct cs_frame frame;

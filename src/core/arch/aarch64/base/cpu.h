@@ -23,7 +23,7 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
   return x0;
 }
 enum {
-  CS_ADDRESS_BITS = 48,        // of an address of a process, unless it asks for higher ones
+  CS_ADDRESS_BITS = 48,        // of a user-space address, unless the program asks for higher ones
   CS_SYSCALL_BYTES = 4,        // of the instruction
   CS_RED_ZONE = 0,             // bytes below sp that a function may use
   CS_SYS_CLOCK_GETTIME = 113,  // without <sys/syscall.h>
@@ -37,17 +37,17 @@ static inline uint64_t cs_tsc(void) {
   return ticks;
 }
 
-// Returns the address that a return address, as it is on a stack or in lr, leads to. It may be
-// signed (pointer authentication). xpaclri, written as the hint that it is, so that older
-// processors ignore it: they sign nothing.
+// Returns the address that a return address on the stack or in lr stands for, which may be signed
+// (pointer authentication). The instruction is xpaclri, written as a hint, so that older
+// processors, which sign nothing, ignore it.
 static inline uint64_t cs_ip_of(uint64_t return_address) {
   register uint64_t lr __asm__("x30") = return_address;
   __asm__("hint #7" : "+r"(lr));
   return lr;
 }
 
-// Orders what comes after a read-modify-write of an atomic after its store: without it a later load
-// may be carried out before the store, even if the operation is sequentially consistent.
+// Orders later accesses after the store of an atomic read-modify-write. Without it a later load may
+// be executed before the store, even if the operation is sequentially consistent.
 static inline void cs_fence_after_rmw(void) {
   __asm__ volatile("dmb ish" ::: "memory");
 }

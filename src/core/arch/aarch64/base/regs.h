@@ -39,11 +39,12 @@ struct cs_regs {
 #define CS_REGS_PRESERVED                                                                  \
   ((CS_REG_BIT(CS_X28 + 1) - CS_REG_BIT(CS_X19)) | CS_REG_BIT(CS_FP) | CS_REG_BIT(CS_SP) | \
    CS_REG_BIT(CS_IP))
-// What code that continues at an interrupted place has of it besides: a leaf's return address.
+// Further registers that are restored where interrupted code continues: the return address of a
+// leaf.
 #define CS_REGS_RESUMED CS_REG_BIT(CS_LR)
 #define CS_REGS_ALL (CS_REG_BIT(CS_REG_COUNT) - 1)
 
-// The same in a record of a frame (walk/record.h).
+// The preserved registers in a record of a frame (walk/record.h).
 enum {
   CS_PRESERVED_X19,
   CS_PRESERVED_FP = CS_PRESERVED_X19 + 10,

@@ -48,7 +48,7 @@ static inline uint32_t cs_function_end(const struct cs_runtime_function *at, con
   uint32_t begin = raw[at->begin / 4], data = raw[at->unwind_data / 4];
   return begin + (cs_end_is_in_unwind_data(data) ? (first & 0x3FFFF) * 4 : (data >> 2 & 0x7FF) * 4);
 }
-// Returns whether unwind data that begins with this word has a version that is known, which is 0.
+// Returns whether unwind data that begins with this word has the only known version, 0.
 static inline bool cs_unwind_data_is_known(uint32_t unwind_data, uint32_t first) {
   return !cs_end_is_in_unwind_data(unwind_data) || (first >> 18 & 3) == 0;
 }

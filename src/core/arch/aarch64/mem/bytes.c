@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // memcpy and memset for the island, hidden in the library. On this architecture the compiler calls
-// them for structures of more than 256 bytes, whatever it is told, and struct cs_regs has more; it
-// does so for whole structures only, so these are all calls. Signal-safe: yes.
+// them for structures of more than 256 bytes, whatever its options are, and struct cs_regs has
+// more; it does so only for whole structures, so there are no other calls. Signal-safe: yes.
 #include "mem/mem.h"
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size);

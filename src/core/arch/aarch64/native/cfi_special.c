@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What AArch64 code has in .eh_frame beside plain rows: the kernel's signal frame and longjmp. No
-// function that describes itself wrongly is known. Not for handlers.
+// What .eh_frame of AArch64 code contains besides plain rows: the kernel's signal frame and
+// longjmp. No function that describes itself wrongly is known. Not for handlers.
 #include "native/cfi_special.h"
 
 // The kernel's trampoline describes the frame record that the kernel has written: fp and lr, at fp.

@@ -27,22 +27,22 @@ static const uint8_t cs_dwarf_slot[CS_DWARF_COLUMNS] = {
     [25] = 7, [26] = 8, [27] = 9, [28] = 10, [29] = 11, [30] = CS_CFI_RA + 1,
 };
 
-// Sets the rule of the return address that holds at a function's entry, and in a leaf: it is in lr,
-// which no program says.
+// Sets the rule of the return address at a function's entry, and in a leaf: it is in lr, which no
+// program states.
 static inline void cs_dwarf_at_entry(struct cs_cfi_rule *rule) {
   rule->slot[CS_CFI_RA].how = CS_CFI_IN_REG;
   rule->slot[CS_CFI_RA].off = CS_LR;
 }
 // Returns whether a function that has saved CS_DWARF_EH_COLUMNS leaves by __builtin_eh_return: it
-// saves all other registers as well. Where it leaves is not to be seen.
+// saves all other registers as well. Where exactly it leaves cannot be seen.
 static inline bool cs_dwarf_eh_leaves(const struct cs_cfi_rule *rule) {
   for (unsigned i = 0; i < CS_CFI_SLOTS; i++)
     if (rule->slot[i].how != CS_CFI_AT_CFA) return false;
   return true;
 }
-// Returns whether this operation of the architecture needs nothing of a walk: negate_ra_state and
-// negate_ra_state_with_pc say whether return addresses are signed from here on, and every return
-// address is taken without its signature (cs_ip_of).
+// Returns whether this is an operation of the architecture that a walk can ignore: negate_ra_state
+// and negate_ra_state_with_pc say whether return addresses are signed from here on, but a walk
+// removes the signature of every return address anyway (cs_ip_of).
 static inline bool cs_dwarf_is_ignored(uint8_t op) {
   enum { NEGATE_RA_STATE_WITH_PC = 0x2C, NEGATE_RA_STATE = 0x2D };
   return op == NEGATE_RA_STATE || op == NEGATE_RA_STATE_WITH_PC;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The catching of a C++ exception. libgcc overwrites the registers that its own function has saved,
-// the return address included, with those of the catching frame, and leaves by restoring "its
-// caller's". From then on .eh_frame describes a caller that is a mixture of two frames, and where
-// that begins is not to be seen in .eh_frame. So such a function, which is recognised by the
-// registers that it saves, loses its rows, and a walk ends there with a reason. Not for handlers.
+// How libgcc continues where a C++ exception is caught. It overwrites the registers that its own
+// function has saved, the return address included, with those of the catching frame, and leaves by
+// restoring "its caller's". From then on .eh_frame describes a caller that is a mixture of two
+// frames, and .eh_frame does not show where that begins. So such a function, which is recognised by
+// the registers that it saves, loses its rows, and a walk ends there with a reason. Not for
+// handlers.
 #include "native/ehreturn.h"
 
 static bool drop(const struct cs_cfi_stats *stats, uint32_t ip) {

@@ -14,8 +14,9 @@
 //       The runtime's macros for assembly set the CFA relative to fp, and describe their epilogs
 //       as if it were relative to sp: it moves where sp does, and is still relative to fp when fp
 //       has its caller's value again. What follows the first epilog of a function with two is
-//       described as if its registers were restored already. 30 functions are so: the prestub, the
-//       trip wire, stub dispatch, delay-load helpers, hooks, helpers that allocate or throw.
+//       described as if its registers were restored already. This concerns 30 functions: the
+//       prestub, the trip wire, stub dispatch, delay-load helpers, hooks, helpers that allocate or
+//       throw.
 #include "native/quirks.h"
 
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static uint32_t restore_end(const struct correction *c, uint32_t at) {
   return 0;
 }
 
-// All but pc, and sp until the last step, are those of the place where it continues.
+// All registers but pc, and sp until the last step, are those of the place where it continues.
 static void add_jump(struct correction *c, uint32_t at, uint8_t sp) {
   struct cs_cfi_rule rule;
   memset(&rule, 0, sizeof rule);
@@ -156,7 +157,8 @@ static bool contradicts(const struct cs_cfi_rule *first, const struct cs_cfi_rul
   return rule->cfa_off != first->cfa_off || rule->slot[CS_CFI_FP].how != CS_CFI_AT_CFA;
 }
 
-// Of the rows [begin, end), whose CFAs are relative to fp: the one where the frame is complete.
+// Returns the row among [begin, end), whose CFAs are relative to fp, at which the frame is
+// complete.
 static uint32_t complete_row(const struct correction *c, uint32_t begin, uint32_t end) {
   uint32_t best = begin;
   for (uint32_t i = begin; i < end && !contradicts(rule_of(c, begin), rule_of(c, i)); i++)
@@ -171,7 +173,7 @@ static bool leaves(uint32_t code) {
 
 // Rows for the rest of a function whose frame is complete at the row `full`: until ldp fp, lr,
 // [sp], n has loaded them, everything is still in the frame; from there until it leaves, it is a
-// leaf. Without such an epilog no rule is believed where the rows contradict.
+// leaf. Without such an epilog, rows that contradict the frame lose their rules.
 static void correct_epilogs(struct correction *c, uint32_t full, uint32_t row_end) {
   enum { LDP = 0xA8C07BFD, LDP_MASK = 0xFFC07FFF };
   const struct cs_cfi_rule frame = *rule_of(c, full), after = leaf();
@@ -211,9 +213,10 @@ static uint32_t copy_frame(struct correction *c, uint32_t row) {
   return end;
 }
 
-// ---- All of them ----
+// ---- The whole text ----
 
-// The next function with code of its own at or after `at`; `size` of the text if there is none.
+// Returns the next function that is recognised by its code, at or after `at`, or the text's `size`
+// if there is none.
 static uint32_t next_named(const struct correction *c, uint32_t at, uint32_t *end) {
   for (; at + WORD <= c->size; at += WORD) {
     *end = wrapper_end(c, at);
@@ -231,7 +234,8 @@ static void correct_named(struct correction *c, uint32_t at, uint32_t end) {
     correct_restore(c, at, end);
 }
 
-// Rows of a function with code of its own are replaced; the rule that held at its end holds there.
+// Replaces the rows of functions that are recognised by their code. The rule at the end of such a
+// function is kept.
 static void copy_rows(struct correction *c) {
   uint32_t end = 0, row = 0, named = next_named(c, 0, &end);
   while (row < c->rows->count || named < c->size) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // _init and _fini are assembled from pieces of every object file (crti.o has their start, crtn.o
-// their end), so no compiler describes them. They are an optional mark of a function's start, stp
-// fp, lr, [sp, -16]!; mov fp, sp; ...; ldp fp, lr, [sp], 16; an optional check of the signature;
-// ret. Invariant: rows are added only where there were none, and only if the code has that form. Not
-// for handlers.
+// their end), so no compiler describes them. They consist of an optional hint (bti, paciasp); stp
+// fp, lr, [sp, -16]!; mov fp, sp; ...; ldp fp, lr, [sp], 16; an optional hint (autiasp); ret.
+// Invariant: rows are added only where there were none, and only if the code has that form. Not for
+// handlers.
 #include "native/startup.h"
 
 #include <string.h>
@@ -86,8 +86,8 @@ static bool insert(const struct row *row, uint32_t count, uint32_t after, struct
   return true;
 }
 
-// Reads the start of code that has no rows. Returns the number of instructions, and how many rows
-// are before it.
+// Reads the start of code that has no rows. Returns the number of instructions, and in *after the
+// number of rows before them.
 static uint32_t read_unruled(struct cs_process_memory *process,
                              const struct cs_candidate *candidate, uint64_t address,
                              const struct cs_rows *rows, uint32_t code[LONGEST], uint32_t *after) {
@@ -114,8 +114,8 @@ bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candida
   return insert(row, CS_COUNT(row), after, rows);
 }
 
-// mov fp, 0; mov lr, 0; ...; bl abort: nothing has called it. Debian's crt1.o says so, older ones say
-// nothing.
+// mov fp, 0; mov lr, 0; ...; bl abort: nothing has called this code. Debian's crt1.o describes
+// that, older ones describe nothing.
 bool cs_startup_apply_entry(struct cs_process_memory *process, const struct cs_candidate *candidate,
                             uint64_t address, struct cs_rules *rules, struct cs_rows *rows) {
   enum { NO_FP = 0xD280001D, NO_LR = 0xD280001E };
@@ -135,7 +135,7 @@ bool cs_startup_apply_entry(struct cs_process_memory *process, const struct cs_c
 
 // ---- The vDSO ----
 
-// Calls, and writes to sp or lr: any word that may be one counts.
+// Returns whether a word may be a call, or an instruction that writes sp or lr.
 static bool breaks_leaf_rule(uint32_t code) {
   bool on_sp = (code >> 5 & 31) == 31;
   return code >> 26 == 0x25 || (code & 0xFEFFFC1F) == 0xD63F0000 ||  // bl, blr
@@ -146,9 +146,10 @@ static bool breaks_leaf_rule(uint32_t code) {
          ((code & 31) == 30 && code >> 26 != 5);  // lr in its first operand; not b
 }
 
-// Linux has no unwind data in it. Its functions are leaves, which leave sp alone and their return
-// address in lr, perhaps signed; then one rule is that of all. The trampoline of signals, at the
-// end, is recognised where a walk meets it, and has no rule, nor has the nop before it.
+// The vDSO of Linux has no unwind data. Its functions are leaves, which do not change sp and keep
+// their return address in lr, perhaps signed; if that is so, one rule applies to all. The signal
+// trampoline, at the end, has no rule, since walks recognise it by its code; nor has the nop before
+// it.
 bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_candidate *candidate,
                            struct cs_rules *rules, struct cs_rows *rows) {
   enum { MOST = 4096, SIGRETURN = 0xD2801168, SYSCALL = 0xD4000001 };

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 // ARM64 unwind codes, version 0, as CoreCLR's JIT and crossgen write them: where they are, what
-// each one means, and which of them hold at an instruction. Signal-safe: yes.
+// each one means, and which of them apply at an instruction. Signal-safe: yes.
 //
 // .xdata is a head (the function's length; the number of epilogs and of words of codes), a word for
 // each epilog (its first instruction and its first code), and the codes. The codes describe the
 // prolog backwards, the last action first, and each stands for one instruction; an epilog is
-// described by codes in the order of its instructions, and its ret by their end. A fragment of a
-// function (one part of several, for its length) has no prolog, and the codes of the function's
-// own after an end_c.
+// described by codes in the order of its instructions, and its ret by their end. A fragment (a part
+// of a long function) has no prolog of its own; the codes of the function's prolog follow an end_c.
 #include "unwind/codes.h"
 
 enum { X19 = 19, ANY_FLOAT = 0 };
 
-// Packed unwind data has the sizes of parts of a frame of the canonical form instead.
+// Packed unwind data has no codes, but the sizes of the parts of a frame of the canonical form.
 struct packed {
   unsigned floats, ints, homes, chain, frame;  // `frame` in words of 16 bytes
 };
@@ -36,8 +35,8 @@ CS_ISLAND static void put_alloc(struct writer *w, unsigned words) {
     put2(w, 0xC000 | words / 2);
 }
 
-// Writes the code of the register or pair that is saved `at` words above sp; the first of all moves
-// sp by `area` words, which `*at` then is 0 for.
+// Writes the code of a register or pair that is saved `at` words above sp. The first save, for
+// which `at` is 0, moves sp by `area` words if that is not 0.
 CS_ISLAND static void put_save(struct writer *w, unsigned plain, unsigned moving, unsigned index,
                                unsigned shift, unsigned at, unsigned area) {
   if (at == 0 && area != 0)
@@ -107,7 +106,8 @@ CS_ISLAND static unsigned list_prolog(const struct packed *p, struct listed list
   return n;
 }
 
-// Writes the codes of the prolog, and, if there are homes, those of the epilog, which has none.
+// Writes the codes of the prolog and, unless it is a fragment, of the epilog, which neither stores
+// homes nor sets fp.
 CS_ISLAND static void expand(struct cs_unwind_codes *codes, uint32_t data) {
   enum { FRAGMENT = 2 };
   struct packed p = {.floats = data >> 13 & 7,

@@ -7,19 +7,19 @@
 #include "unwind/unwind.h"
 
 enum cs_code_op {
-  CS_OP_BAD,     // reserved, or of Windows only
-  CS_OP_NOP,     // an instruction, or a word that signs lr, that moves nothing
+  CS_OP_BAD,     // reserved, or used on Windows only
+  CS_OP_NOP,     // an instruction that moves nothing, or that signs lr
   CS_OP_ALLOC,   // sp -= off
   CS_OP_SAVE,    // `count` registers from `reg` on are at [sp + off]; sp -= `push` before
   CS_OP_FLOATS,  // the same with registers that no walk follows
   CS_OP_SET_FP,  // fp = sp + off
-  CS_OP_NEXT,    // the pair after that of the next code, at the place after its
+  CS_OP_NEXT,    // saves one more pair after that of the next code
   CS_OP_END,
   CS_OP_END_C,  // the end of a fragment's own codes; those of the function's prolog follow
 };
 struct cs_unwind_code {
   uint8_t op, bytes;
-  bool instruction;  // it stands for one
+  bool instruction;  // it stands for an instruction
   uint8_t reg, count;
   bool with_lr;  // lr is at the place after `reg`
   uint32_t off, push;

@@ -26,7 +26,7 @@ CS_ISLAND static bool restore(struct step *step, unsigned reg, uint64_t address)
   return true;
 }
 
-// `next`: so many pairs have been saved beside this one.
+// Undoes one code. `next`: the number of further pairs that it saves.
 CS_ISLAND static enum cs_stop undo(struct step *step, const struct cs_unwind_code *c,
                                    unsigned next) {
   uint64_t *sp = &step->regs.r[CS_SP];
@@ -133,7 +133,7 @@ CS_ISLAND static bool shape_undo(struct shape *shape, const struct cs_unwind_cod
       shape->at += c->push;
       return true;
     case CS_OP_SET_FP:
-      // What was found relative to sp, or to an fp that has been restored, is not relative to this.
+      // What has been found is relative to sp, or to an fp that has been restored, not to this fp.
       if (shape->is_saved != 0) return false;
       shape->base = CS_FP;
       shape->at = -(int64_t)c->off;

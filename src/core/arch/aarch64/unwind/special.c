@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The steps over native frames that no row describes: the kernel's signal frame, and the registers
-// that setcontext and RtlRestoreContext are about to continue with. Signal-safe: yes. Invariant:
+// with which setcontext and RtlRestoreContext are about to continue. Signal-safe: yes. Invariant:
 // `regs` are the caller's on success, and unchanged on failure.
 #include "unwind/native.h"
 
@@ -57,7 +57,8 @@ CS_ISLAND enum cs_stop cs_native_step_context(const struct cs_mem *mem,
   return take(stack, words, CS_REGS_PRESERVED | CS_REG_BIT(CS_LR), regs);
 }
 
-// Functions that end by __builtin_eh_return have no rows on this architecture (native/ehreturn.c).
+// Functions that end with __builtin_eh_return have no rows on this architecture
+// (native/ehreturn.c).
 CS_ISLAND enum cs_stop cs_native_step_eh_return(const struct cs_native_step *s,
                                                 struct cs_regs *regs) {
   (void)s;
@@ -65,7 +66,7 @@ CS_ISLAND enum cs_stop cs_native_step_eh_return(const struct cs_native_step *s,
   return CS_STOP_NATIVE_RULE;
 }
 
-// No rule has this form: a PLT entry leaves sp and lr alone (walk/stub.c).
+// No rule has this form: a PLT entry does not change sp and lr (walk/stub.c).
 CS_ISLAND uint64_t cs_plt_cfa(const struct cs_regs *regs, const struct cs_cfi_rule *rule) {
   (void)rule;
   return regs->r[CS_SP];

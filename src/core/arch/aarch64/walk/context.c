@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an explicit Frame holds of the registers: a CONTEXT, or those that the runtime's stubs have
-// saved; and how it counts a call that is in progress, and a fault. Signal-safe: yes.
+// The registers in an explicit Frame: a CONTEXT, or those that the runtime's stubs have saved.
+// Also, how a Frame describes a call in progress, and a fault. Signal-safe: yes.
 #include "walk/bridge.h"
 
 // The parts of the ARM64 CONTEXT that a walk needs: ContextFlags (32 bits) at its start, and x0 to
@@ -51,7 +51,7 @@ CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t
 }
 
 // The runtime attributes a fault in a leaf helper (a write barrier) to the helper's caller: it sets
-// pc to lr, and leaves lr.
+// pc to lr, and keeps lr.
 CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
                                      const struct cs_regs *regs, bool *in_caller) {
   (void)walk;
@@ -60,9 +60,9 @@ CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs
   return !*in_caller || cs_ip_of(fault->r[CS_LR]) == fault->r[CS_IP];
 }
 
-// A frame may keep its return address anywhere in it. OnHijackTripThread, which the method returns
-// to, has popped that frame, and has its own address as return address from its first instruction
-// on, until the runtime has given it the true one.
+// A frame may keep its return address anywhere in it. OnHijackTripThread, to which the method
+// returns, has popped that frame, and has its own address as return address from its first
+// instruction on, until the runtime has given it the true one.
 CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
                                  uint64_t slot) {
   enum { LONGEST_TRIP = 512 };  // bytes of its code

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loop over frames whose return addresses have been seen before. On this architecture there is
-// none yet: cs_walk_next steps over each of them by its site, which is slower, and the same.
+// The fast path over frames whose call sites are cached. This architecture has none yet:
+// cs_walk_next steps over each frame by its site, which is slower, with the same result.
 // Signal-safe: yes.
 #include "walk/record.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Stubs of the runtime have no unwind data: precode, call-counting, dispatch, resolve and lookup
 // stubs, delay-load thunks, jump stubs, and write barriers that were copied to executable memory.
-// They run as leaves and push nothing, so the caller's return address is in lr. It is believed only
-// if it stands after a call in known code. Signal-safe: yes.
+// They run as leaves and push nothing, so the caller's return address is in lr. It is accepted only
+// if it follows a call in known code. Signal-safe: yes.
 #include "walk/bridge.h"
 
 enum { LONGEST_STUB = 256 };  // bytes; the longest is a copied write barrier

@@ -19,7 +19,7 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
   return ret;
 }
 enum {
-  CS_ADDRESS_BITS = 47,        // of an address of a process
+  CS_ADDRESS_BITS = 47,        // of a user-space address
   CS_SYSCALL_BYTES = 2,        // of the instruction
   CS_RED_ZONE = 128,           // bytes below sp that a function may use
   CS_SYS_CLOCK_GETTIME = 228,  // without <sys/syscall.h>
@@ -33,13 +33,14 @@ static inline uint64_t cs_tsc(void) {
   return ((uint64_t)hi << 32) | lo;
 }
 
-// Returns the address that a return address, as it is on a stack, leads to: here the same.
+// Returns the address that a return address on the stack stands for. On this architecture it is the
+// same.
 static inline uint64_t cs_ip_of(uint64_t return_address) {
   return return_address;
 }
 
-// Orders what comes after a read-modify-write of an atomic after its store, which is not so by
-// itself on every architecture; here it is.
+// Orders later accesses after the store of an atomic read-modify-write. Not every architecture does
+// so without a fence; this one does.
 static inline void cs_fence_after_rmw(void) {
   __asm__ volatile("" ::: "memory");
 }

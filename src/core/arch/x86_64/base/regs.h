@@ -24,7 +24,7 @@ enum cs_reg {
   CS_R15,
   CS_RIP,
   CS_REG_COUNT,
-  // The names of those that every architecture has: only they are used outside of arch/.
+  // Names that every architecture has; only these are used outside of arch/.
   CS_SP = CS_RSP,
   CS_FP = CS_RBP,
   CS_IP = CS_RIP
@@ -41,11 +41,11 @@ struct cs_regs {
 #define CS_REGS_PRESERVED                                                              \
   (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
    CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15) | CS_REG_BIT(CS_RIP))
-// What code that continues at an interrupted place has of it besides.
+// Further registers that are restored where interrupted code continues.
 #define CS_REGS_RESUMED 0u
 #define CS_REGS_ALL ((1u << CS_REG_COUNT) - 1)
 
-// The same in a record of a frame (walk/record.h).
+// The preserved registers in a record of a frame (walk/record.h).
 enum {
   CS_PRESERVED_RBX,
   CS_PRESERVED_SP,

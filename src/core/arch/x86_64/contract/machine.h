@@ -25,7 +25,7 @@ struct cs_callee_saved {  // the same
       F("CalleeSavedRegisters", "R15", callee_saved.r15),                      \
       F("CalleeSavedRegisters", "Rbx", callee_saved.rbx),                      \
       F("CalleeSavedRegisters", "Rbp", callee_saved.rbp)
-// Its members that are indices into a copy of the structure, for a table of M(name, member, ...).
+// Members whose offsets index a copy of the structure, for a table of M(name, member, ...).
 #define CS_MACHINE_MEMBERS \
   M("RuntimeFunction.EndAddress", runtime_function.end, 4, CS_RUNTIME_FUNCTION_BYTES)
 
@@ -41,8 +41,8 @@ static inline uint32_t cs_function_end(const struct cs_runtime_function *at, con
   (void)first;
   return raw[at->end / 4];
 }
-// Returns whether unwind data that begins with this word has a version that is known: that of
-// UNWIND_INFO (unwind/managed.c). Version 2 comes with APX.
+// Returns whether unwind data that begins with this word has a known version: that of UNWIND_INFO
+// (unwind/managed.c). Version 2 comes with APX.
 enum { CS_SUPPORTED_UNWIND_INFO = 1 };
 static inline bool cs_unwind_data_is_known(uint32_t unwind_data, uint32_t first) {
   (void)unwind_data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What x86-64 code has in .eh_frame besides plain rows: the kernel's signal frame, longjmp and
-// setcontext, the PLT, [rsp + off + reg * 8] + n; and which functions describe themselves wrongly.
-// Not for handlers.
+// What .eh_frame of x86-64 code contains besides plain rows: the kernel's signal frame, longjmp and
+// setcontext, the PLT, [rsp + off + reg * 8] + n; and the detection of functions that describe
+// themselves wrongly. Not for handlers.
 #include "native/cfi_special.h"
 
 enum { UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };  // uc_mcontext.gregs, from the trampoline's rsp
@@ -57,7 +57,8 @@ enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last
   return height == 16 ? CS_CFI_END_NOT_CALLED : CS_CFI_END_WRONG;
 }
 
-// A PLT entry: rsp + 8, and 8 more from `litN` bytes into its 16 on, where it has pushed its index.
+// A PLT entry of 16 bytes: rsp + 8, or from byte `litN` on, where it has pushed its index, rsp +
+// 16.
 static bool is_plt(struct cs_cursor c, struct cs_cfa_form *form) {
   if (!cs_op_accept(&c, CS_OP_BREG0 + CS_DWARF_SP) || cs_cursor_sleb(&c) != 8) return false;
   if (!cs_op_accept(&c, CS_OP_BREG0 + CS_DWARF_RA) || cs_cursor_sleb(&c) != 0) return false;

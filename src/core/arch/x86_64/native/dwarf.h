@@ -27,17 +27,17 @@ static const uint8_t cs_dwarf_slot[CS_DWARF_COLUMNS] = {
     [14] = CS_CFI_R14 + 1, [15] = CS_CFI_R15 + 1, [16] = CS_CFI_RA + 1,
 };
 
-// Sets the rule of the return address that holds at a function's entry: the program of every CIE
-// describes it.
+// Sets the rule of the return address at a function's entry. There is nothing to do: the program of
+// every CIE describes it.
 static inline void cs_dwarf_at_entry(struct cs_cfi_rule *rule) {
   (void)rule;
 }
-// Returns whether a function that has saved CS_DWARF_EH_COLUMNS leaves here by
-// __builtin_eh_return: its CFA has ended up in rcx.
+// Returns whether a function that has saved CS_DWARF_EH_COLUMNS is about to leave by
+// __builtin_eh_return: its CFA is in rcx then.
 static inline bool cs_dwarf_eh_leaves(const struct cs_cfi_rule *rule) {
   return rule->cfa_reg == CS_RCX;
 }
-// Returns whether this operation of the architecture needs nothing of a walk. There is none.
+// Returns whether this is an operation of the architecture that a walk can ignore. There is none.
 static inline bool cs_dwarf_is_ignored(uint8_t op) {
   (void)op;
   return false;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The catching of a C++ exception. libgcc overwrites the registers that its own function has saved,
-// the return address included, with those of the catching frame (uw_install_context), and leaves by
-// restoring "its caller's". From then on .eh_frame describes a caller that is a mixture of two
-// frames. Such a function is recognised by its .eh_frame: it saves rax and rdx, which no other
-// function does, and its CFA ends up in rcx. The copying is its last call but one; the last is of
-// an empty function, for debuggers. From the copying on, the corrected rules lead to the catching
-// frame. From where the CFA is in rcx, they say that the registers have their final values.
-// Invariant: if the code has another form, all rows stay as they are. Not for handlers.
+// How libgcc continues where a C++ exception is caught. It overwrites the registers that its own
+// function has saved, the return address included, with those of the catching frame
+// (uw_install_context), and leaves by restoring "its caller's". From then on .eh_frame describes a
+// caller that is a mixture of two frames. Such a function is recognised by its .eh_frame: it saves
+// rax and rdx, which no other function does, and its CFA ends up in rcx. The registers are copied
+// by its last call but one; the last one calls an empty function, for debuggers. From that copying
+// on, the corrected rules lead to the catching frame. From the place on where the CFA is in rcx,
+// they say that the registers have their final values. Invariant: if the code has another form, all
+// rows stay as they are. Not for handlers.
 #include "native/ehreturn.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static bool is_empty(struct cs_process_memory *process, uint64_t address) {
 static size_t find_install(struct cs_process_memory *process, uint64_t begin,
                            const struct cs_rows *rows, const uint8_t *code, size_t size,
                            uint64_t offset) {
-  size_t hook = 0;  // of the call of the empty function, once it is found
+  size_t hook = 0;  // offset of the call to the empty function, once it is found
   for (size_t at = size >= CALL_BYTES ? size - CALL_BYTES : 0; at > 0; at--) {
     if (hook != 0 && hook - at > NEAR) return 0;
     if (code[at] != CALL || !is_function(rows, target(code, at, offset))) continue;

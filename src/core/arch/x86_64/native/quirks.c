@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hand-written code of CoreCLR whose .eh_frame is wrong. (Seen on .NET 10.0.12 and 10.0.14 as walks
-// that ended in unknown code, one in 10,000 while collections run back to back.) Each function is
-// recognised by its code, which differs between versions, and gets rows of its own; if it is not
+// Hand-written code of CoreCLR whose .eh_frame is wrong. (On .NET 10.0.12 and 10.0.14 one walk in
+// 10,000 ended in unknown code for that reason while collections ran back to back.) Each function
+// is recognised by its code, which differs between versions, and gets rows of its own; if it is not
 // found, the rows stay as they are. Not for handlers.
 //
 //   OnHijackTripThread
@@ -34,7 +34,7 @@ struct place {  // from offset `at` on, the CFA is rsp + cfa, and `saved` regist
   uint8_t context;  // if not 0: the register that points to a CONTEXT, or JUMPS or TRIP
 };
 enum {
-  JUMPS = 0xFF,  // all registers are those of the place where it continues, whose address rax has
+  JUMPS = 0xFF,  // all registers are those of the place where it continues, whose address is in rax
   TRIP = 0xFE,   // as with 0, but the call-site cache must not step over it: the word in place
                  // of the return address has to be checked each time
 };
@@ -131,8 +131,8 @@ static bool matches(const struct quirk *quirk, const uint8_t *code, size_t room)
   return true;
 }
 
-// Returns the function's offset in the text, where .NET 9's are not aligned; UINT32_MAX if it is not
-// there, or there twice.
+// Returns the function's offset in the text, which is not aligned on .NET 9, or UINT32_MAX if the
+// function is not found, or found twice.
 static uint32_t locate(const struct quirk *quirk, const uint8_t *text, size_t size) {
   const struct piece *first = &quirk->piece[0];
   const uint8_t *from = text, *end = text + size, *found;
@@ -181,7 +181,7 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
 static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rules,
                     struct cs_rows *rows) {
   uint32_t end = at + quirk->size, first = 0, n = 0;
-  uint16_t after = CS_NO_RULE;  // the rule that holds at `end` stays
+  uint16_t after = CS_NO_RULE;  // the rule at `end` is kept
   while (first < rows->count && rows->ip[first] < at) after = rows->rule[first++];
   uint32_t last = first;
   while (last < rows->count && rows->ip[last] < end) after = rows->rule[last++];
@@ -227,7 +227,7 @@ static unsigned find_epilog(const uint8_t *code, unsigned from) {
 }
 
 // Describes the function at `code`, of which BLOCK_MAX bytes can be read. Returns false if it does
-// not have the shape.
+// not have this shape.
 static bool describe_block(const uint8_t *code, struct place places[BLOCK_PLACES],
                            struct quirk *quirk) {
   enum { JE = 0x74, RET = 0xC3, JMP = 0xE9, JMP_BYTES = 5 };

@@ -6,7 +6,7 @@
 
 enum {
   CS_QUIRKS = 3,       // functions that are recognised by their own code, on .NET 9 and 10
-  CS_QUIRK_MAX = 128,  // more than the number of those and of functions recognised by shape
+  CS_QUIRK_MAX = 128,  // more than there are, with those that are recognised by their shape
 };
 
 struct cs_quirk_range {

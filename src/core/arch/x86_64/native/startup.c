@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // _init and _fini are assembled from pieces of every object file (crti.o has their start, crtn.o
-// their end), so no compiler describes them. They take one word of the stack and return it: sub
+// their end), so no compiler describes them. They allocate one word on the stack and free it: sub
 // rsp, 8; ...; add rsp, 8; ret, possibly after an endbr64. Invariant: rows are added only where
 // there were none, and only if the code has that form. Not for handlers.
 #include "native/startup.h"
@@ -43,7 +43,7 @@ static bool is_startup(const uint8_t *code, size_t size, struct shape *shape) {
   return false;
 }
 
-// Returns the rule that holds at an offset, and up to which offset.
+// Returns the rule at an offset, and in *end how far it applies.
 static uint16_t rule_at(const struct cs_rows *rows, uint32_t offset, uint32_t *end) {
   uint16_t rule = CS_NO_RULE;
   *end = UINT32_MAX;

@@ -97,7 +97,7 @@ CS_ISLAND static bool leaves(const struct cs_step *step, const struct cs_unwind_
   return !(flags & CS_UNWIND_CHAINED);
 }
 
-// Is it a ret, in one of its forms, or a jump that leaves?
+// Returns whether the next instruction is a ret, in one of its forms, or a jump that leaves.
 CS_ISLAND static bool is_exit(const struct bytes *w, const struct cs_step *step,
                               const struct cs_unwind_info *info, uint64_t window_ip) {
   unsigned i = byte_at(w, 0) == 0xF2 ? 1 : 0;  // bnd
@@ -122,7 +122,7 @@ CS_ISLAND enum cs_epilog cs_epilog_step(struct cs_step *step, const struct cs_un
   if (!cs_get(&step->reader, ip, w.b, w.len)) return CS_EPILOG_NO;
   free_locals(&w, info, &step->regs);
   // A body that looks like the beginning of an epilog is only detected at its end, so the registers
-  // are restored whatever the reason.
+  // are restored in any case.
   bool on_stack = pop_saved(&w, step);
   if (on_stack && is_exit(&w, step, info, ip))
     return cs_step_pop(step, CS_RIP) ? CS_EPILOG_DONE : CS_EPILOG_BAD_SP;

@@ -86,7 +86,7 @@ CS_ISLAND static uint64_t frame_offset(const struct cs_unwind_info *info) {
   return info->frame_offset * 16u;
 }
 
-// Returns what SAVE operations are relative to: the frame register if it has been set, else rsp.
+// Returns the base of SAVE operations: the frame register if it has been set, else rsp.
 CS_ISLAND static uint64_t save_base(const struct cs_step *step, const struct cs_unwind_info *info,
                                     unsigned executed) {
   uint64_t rsp = step->regs.r[CS_RSP];
@@ -170,7 +170,7 @@ CS_ISLAND static enum cs_stop undo_all(struct cs_step *step, const struct cs_unw
   return CS_STOP_NONE;
 }
 
-// Finds the info that a chained info continues in: a RUNTIME_FUNCTION follows its codes.
+// Finds the info in which a chained info continues: that of the RUNTIME_FUNCTION after its codes.
 CS_ISLAND static bool chained_info(const struct cs_step *step, const struct cs_unwind_info *info,
                                    uint64_t *address) {
   uint64_t parent = *address + 4 + ((info->code_count + 1u) & ~1u) * 2u;

@@ -6,7 +6,8 @@
 
 enum {
   CS_SITE_SAVED = CS_CFI_SLOTS - 1,  // registers that a frame may save: all but the ip
-  // Where the return address is, in words from the CFA; 0: where the slot CS_CFI_RA of `saved` says.
+  // Where the return address is, in words from the CFA; 0: the slot CS_CFI_RA of `saved` says
+  // where.
   CS_SITE_RA = -1,
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The steps over native frames that no row describes: the kernel's signal frame, the registers that
-// setcontext and RtlRestoreContext are about to continue with, the catching of a C++ exception, PLT
-// entries. Signal-safe: yes. Invariant: `regs` are the caller's on success, and unchanged on
-// failure.
+// The steps over native frames that no row describes: the kernel's signal frame, the registers with
+// which setcontext and RtlRestoreContext are about to continue, the frame that catches a C++
+// exception, PLT entries. Signal-safe: yes. Invariant: `regs` are the caller's on success, and
+// unchanged on failure.
 #include "unwind/native.h"
 
 enum {
@@ -39,7 +39,7 @@ CS_ISLAND enum cs_stop cs_native_step_signal(const struct cs_mem *mem, const str
   return CS_STOP_NONE;
 }
 
-// Restores the registers of a ucontext: those that setcontext is about to continue with.
+// Restores the registers of the ucontext with which setcontext is about to continue.
 CS_ISLAND enum cs_stop cs_native_step_ucontext(const struct cs_mem *mem,
                                                const struct cs_stack *stack, uint64_t ucontext,
                                                struct cs_regs *regs) {
@@ -53,7 +53,7 @@ CS_ISLAND enum cs_stop cs_native_step_ucontext(const struct cs_mem *mem,
   return CS_STOP_NONE;
 }
 
-// Restores the registers of a CONTEXT: those that RtlRestoreContext is about to continue with.
+// Restores the registers of the CONTEXT with which RtlRestoreContext is about to continue.
 CS_ISLAND enum cs_stop cs_native_step_context(const struct cs_mem *mem,
                                               const struct cs_stack *stack, uint64_t context,
                                               struct cs_regs *regs) {
@@ -76,9 +76,9 @@ CS_ISLAND uint64_t cs_plt_cfa(const struct cs_regs *regs, const struct cs_cfi_ru
 }
 
 // libgcc's struct _Unwind_Context. It has the addresses of the saved registers (in DWARF's order),
-// the CFA of the frame below, the ip, and flags: that the struct is the extended form, which it
-// always is, and possibly that the frame is a signal's. Without the flags, an array of addresses of
-// saved registers could be taken for one.
+// the CFA of the frame below, the ip, and flags, which say that the struct has the extended form
+// (it always has), and possibly that the frame is a signal's. Without checking the flags, an array
+// of addresses of saved registers could be mistaken for a context.
 enum {
   UNWIND_SAVED_RA = 16 * 8,
   UNWIND_CFA = 18 * 8,
@@ -89,8 +89,8 @@ enum {
 #define UNWIND_EXTENDED 0x4000000000000000ull
 #define UNWIND_SIGNAL 0x8000000000000000ull
 
-// Returns the CFA of the context at `at`, if there is one, of this frame's caller or of a frame
-// further up; else 0.
+// Returns the CFA of the context at `at`, if there is one and it is that of this frame's caller or
+// of a frame further up, or else 0.
 CS_ISLAND static uint64_t unwind_context(const struct cs_native_step *s, uint64_t at) {
   uint64_t cfa, saved_ra, flags;
   if (!cs_stack_u64(s->mem, s->stack, at + UNWIND_CFA, &cfa) || cfa < s->cfa || (cfa & 7) != 0 ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an explicit Frame holds of the registers: a CONTEXT, or those that the runtime's stubs have
-// saved; and how it counts a call that is in progress, and a fault. Signal-safe: yes.
+// The registers in an explicit Frame: a CONTEXT, or those that the runtime's stubs have saved.
+// Also, how a Frame describes a call in progress, and a fault. Signal-safe: yes.
 #include "walk/bridge.h"
 
 // The parts of the AMD64 CONTEXT that a walk needs.
@@ -55,7 +55,7 @@ CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t cont
   return true;
 }
 
-// ReadyToRun code has a helper fill in its Frame, whose return address is then that of the call of
+// ReadyToRun code has a helper fill in its Frame, whose return address is then that of the call to
 // the helper. The call that is in progress has pushed its own just below the call site's sp.
 CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
   struct cs_code noted, pushed;
@@ -70,9 +70,8 @@ CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t
   return word;
 }
 
-// Returns whether `fault` is about the instruction at `regs`. The runtime attributes a fault in a
-// leaf helper (a write barrier, a dispatch stub) to the helper's caller, and has popped the return
-// address.
+// The runtime attributes a fault in a leaf helper (a write barrier, a dispatch stub) to the
+// helper's caller, and has popped the return address.
 CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
                                      const struct cs_regs *regs, bool *in_caller) {
   uint64_t word, sp = regs->r[CS_RSP];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The fast path through a stack whose return addresses have been seen before: for each frame, one
-// word of the cache, one interned rule, and the stack words that the frame has saved. Signal-safe:
-// yes. Reads the cache, which is never freed, and the stack within its bounds.
+// The fast path over frames whose call sites are cached: for each frame, one word of the cache, one
+// interned rule, and the stack words that the frame has saved. Signal-safe: yes. Reads the cache,
+// which is never freed, and the stack within its bounds.
 //
 // Invariant: a step is made only if the cache has both ends of it: the frame's own site, and that
 // of the return address that it leads to (which may just have been added). So the run ends before a
@@ -52,9 +52,9 @@ CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
   return value;
 }
 
-// Finds the site of a return address that is not in the cache of code that stays. The address was
-// found by a site, and sites are never wrong, so it is a return address. If its code had to be looked
-// up, that is left in *code.
+// Finds the site of a return address that is not in the cache of permanent code. The address was
+// found by a site, and sites are never wrong, so it is a return address. If its code has to be
+// looked up, *code receives it. `fp`: a frame pointer, or 0; never below the walk's sp.
 CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world, uint64_t ip,
                                                          struct cs_near *near,
                                                          struct cs_code *code) {
@@ -66,8 +66,8 @@ CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *
   return cs_sites_learn(world, ip, code, near);
 }
 
-// Makes one step, if it is plain. `all`: every register is followed; otherwise only those that
-// sites need, and rbp must be known.
+// Makes one step, if it is that simple. `all`: every register is followed; otherwise only those
+// that sites need, and rbp must be known.
 CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world,
                                    const struct cs_sites *sites, const struct cs_stack *stack,
                                    struct cs_near *near, struct cs_code *code, bool all) {
@@ -135,7 +135,7 @@ CS_ISLAND static inline void write_plain(struct cs_record *out, const struct run
   write_rest(out, run, CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_RIP));
 }
 
-// Names a record whose code has just been looked up.
+// Adds the code to a record, if it has just been looked up.
 CS_ISLAND static inline void write_code(struct cs_record *out, struct cs_code *code) {
   if (CS_LIKELY(code->kind == CS_CODE_NONE)) return;
   if (cs_code_is_managed(code)) {

@@ -3,7 +3,7 @@
 #include "snapshot/self.h"
 
 // In assembly, since no C function knows its caller's registers: the callee-saved ones and sp are
-// still untouched, and lr, as the call has left it, is where the caller goes on.
+// still untouched, and lr holds the return address.
 __asm__(
     ".text\n"
     ".p2align 4\n"

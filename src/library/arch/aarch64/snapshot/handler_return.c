@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where signal handlers return to: the kernel's trampoline in the vDSO, unless whoever has installed
-// the handler has brought one (SA_RESTORER), which no C library does on this architecture. It has no
-// exported address, so it is found by its code. Async-signal-safe.
+// Where signal handlers return to: the kernel's trampoline in the vDSO, unless the code that
+// installed the handler brought its own (SA_RESTORER), which no C library does on this
+// architecture. It has no exported address, so it is found by its instructions. Async-signal-safe.
 #include <elf.h>
 #include <string.h>
 #include <sys/auxv.h>

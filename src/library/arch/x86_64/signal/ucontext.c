@@ -25,7 +25,7 @@ CS_ISLAND uint64_t cs_ucontext_ip(const void *ucontext) {
   return (uint64_t)((const ucontext_t *)ucontext)->uc_mcontext.gregs[REG_RIP];
 }
 
-// The kernel's frame is a return address, which the handler has taken, and a ucontext.
+// The kernel's frame is a return address, which the handler's return has popped, and a ucontext.
 CS_ISLAND void *cs_ucontext_at_trampoline(const struct cs_stack *stack, uint64_t sp) {
   bool holds = (sp & 7) == 0 && cs_stack_holds(stack, sp, offsetof(ucontext_t, uc_sigmask));
   return holds ? (void *)(uintptr_t)sp : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where signal handlers return to: the trampoline of the C library, which has told the kernel so for
+// Where signal handlers return to: the C library's trampoline, which it passes to the kernel with
 // each of them. Async-signal-safe.
 #include <sys/syscall.h>
 
