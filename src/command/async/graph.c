@@ -26,8 +26,7 @@ struct graph {
 
 static int by_target(const void *a, const void *b) {
   const struct cs_async_edge *x = a, *y = b;
-  if (x->to != y->to) return x->to < y->to ? -1 : 1;
-  return x->from < y->from ? -1 : x->from > y->from;
+  return CS_ORDER(x->to, y->to) ?: CS_ORDER(x->from, y->from);
 }
 
 static bool is_method(const struct graph *g, uint32_t i) {

@@ -144,7 +144,7 @@ static bool add_threads(struct source *s) {
 
 static int by_begin(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
+  return CS_ORDER(x, y);
 }
 
 // Segments, unlike regions, are shared by generations, and are then in several lists.

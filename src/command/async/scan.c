@@ -285,7 +285,7 @@ static void read_own_machine(struct scanner *s, struct cs_async_object *object) 
 
 static int by_machine(const void *a, const void *b) {
   const struct cs_async_alias *x = a, *y = b;
-  return x->machine < y->machine ? -1 : x->machine > y->machine;
+  return CS_ORDER(x->machine, y->machine);
 }
 
 static uint32_t find_alias(const struct cs_async_scan *scan, uint64_t machine) {

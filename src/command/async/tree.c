@@ -93,11 +93,10 @@ static int by_weight(const void *a, const void *b) {
   if (x->cycle != y->cycle) return x->cycle ? -1 : 1;
   if (x->count != y->count) return x->count > y->count ? -1 : 1;
   const struct cs_async_step *p = &sorted->steps[x->step], *q = &sorted->steps[y->step];
-  int names = strcmp(p->name, q->name);
-  if (names == 0) names = strcmp(p->file, q->file);
-  if (names == 0 && p->line != q->line) names = p->line < q->line ? -1 : 1;
-  if (names == 0) names = strcmp(p->note, q->note);
-  return names != 0 ? names : strcmp(p->class, q->class);
+  return CS_ORDER(y->cycle, x->cycle)    ?: CS_ORDER(y->count, x->count)
+         ?: strcmp(p->name, q->name)     ?: strcmp(p->file, q->file)
+         ?: CS_ORDER(p->line, q->line)   ?: strcmp(p->note, q->note)
+         ?: strcmp(p->class, q->class);
 }
 
 void cs_async_sort(struct cs_async_tree *tree) {
@@ -150,8 +149,7 @@ enum { MOST_OLD_LINES = 3 };
 static int by_age(const void *a, const void *b) {
   const struct cs_async_node *x = &sorted->nodes[*(const uint32_t *)a];
   const struct cs_async_node *y = &sorted->nodes[*(const uint32_t *)b];
-  if (x->old != y->old) return x->old > y->old ? -1 : 1;
-  return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
+  return CS_ORDER(y->old, x->old) ?: CS_ORDER(x->first_ns, y->first_ns);
 }
 
 static bool is_own(const struct cs_async_step *step) {

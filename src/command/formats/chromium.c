@@ -34,8 +34,7 @@ struct writer {
 
 static int by_begin_and_depth(const void *a, const void *b) {
   const struct event *x = a, *y = b;
-  if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;
-  return x->depth < y->depth ? -1 : x->depth > y->depth;
+  return CS_ORDER(x->begin_ns, y->begin_ns) ?: CS_ORDER(x->depth, y->depth);
 }
 
 static void end_to(struct writer *w, size_t depth, uint64_t at) {

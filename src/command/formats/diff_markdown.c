@@ -78,8 +78,7 @@ static void compare(const struct cs_diff *d, struct row *rows, size_t count) {
 
 static int by_change(const void *a, const void *b) {
   const struct row *x = a, *y = b;
-  if (x->change > y->change || x->change < y->change) return x->change < y->change ? 1 : -1;
-  return x->frame < y->frame ? -1 : x->frame > y->frame;
+  return CS_ORDER(y->change, x->change) ?: CS_ORDER(x->frame, y->frame);
 }
 
 // What the numbers of a table are: points of the whole, or an amount, by second or as recorded.

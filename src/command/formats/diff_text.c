@@ -44,8 +44,7 @@ static int by_growth(const void *a, const void *b) {
   const struct row *x = a, *y = b;
   if (grown(x) > grown(y) || grown(x) < grown(y)) return grown(x) < grown(y) ? 1 : -1;
   double p = x->total[1] - x->total[0], q = y->total[1] - y->total[0];
-  if (p > q || p < q) return p < q ? 1 : -1;
-  return x->frame < y->frame ? -1 : x->frame > y->frame;
+  return CS_ORDER(grown(y), grown(x)) ?: CS_ORDER(q, p) ?: CS_ORDER(x->frame, y->frame);
 }
 
 // What one of the table's numbers is, in the mode's unit, and in words.

@@ -171,8 +171,7 @@ enum time_column { TIME, TIME_WEIGHT, TIME_MICROSECONDS, ASLEEP };
 static int by_leaf_and_time(const void *a, const void *b) {
   const struct cs_profile_sample *x = *(const struct cs_profile_sample *const *)a;
   const struct cs_profile_sample *y = *(const struct cs_profile_sample *const *)b;
-  if (x->leaf != y->leaf) return x->leaf < y->leaf ? -1 : 1;
-  return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+  return CS_ORDER(x->leaf, y->leaf) ?: CS_ORDER(x->time_ns, y->time_ns);
 }
 
 static uint64_t time_value(const struct cs_profile_sample *s, const struct cs_profile_sample *last,

@@ -67,15 +67,13 @@ static void find_stacks(struct cs_markdown_section *s) {
 
 static int by_here(const void *a, const void *b) {
   const struct cs_markdown_row *x = a, *y = b;
-  if (x->here != y->here) return x->here < y->here ? 1 : -1;
-  if (x->total != y->total) return x->total < y->total ? 1 : -1;
-  return x->function < y->function ? -1 : x->function > y->function;
+  return CS_ORDER(y->here, x->here) ?: CS_ORDER(y->total, x->total) ?:
+         CS_ORDER(x->function, y->function);
 }
 
 static int by_self(const void *a, const void *b) {
   const struct cs_markdown_row *x = a, *y = b;
-  if (x->self != y->self) return x->self < y->self ? 1 : -1;
-  return x->function < y->function ? -1 : x->function > y->function;
+  return CS_ORDER(y->self, x->self) ?: CS_ORDER(x->function, y->function);
 }
 
 // Puts the rows of own code first, by `here`, and after them the others by `self`.

@@ -34,9 +34,7 @@ struct cs_hot *cs_hot_frames(const struct cs_profile *p, const bool *idle, uint6
 
 static int by_self(const void *a, const void *b) {
   const struct cs_hot *x = a, *y = b;
-  if (x->self != y->self) return x->self < y->self ? 1 : -1;
-  if (x->total != y->total) return x->total < y->total ? 1 : -1;
-  return x->frame < y->frame ? -1 : x->frame > y->frame;
+  return CS_ORDER(y->self, x->self) ?: CS_ORDER(y->total, x->total) ?: CS_ORDER(x->frame, y->frame);
 }
 
 // ---- Causes ----
@@ -56,14 +54,12 @@ static bool is_event(const struct cs_profile *p, uint32_t frame) {
 
 static int by_frame(const void *a, const void *b) {
   const struct cause *x = a, *y = b;
-  if (x->frame != y->frame) return x->frame < y->frame ? -1 : 1;
-  return x->by < y->by ? -1 : x->by > y->by;
+  return CS_ORDER(x->frame, y->frame) ?: CS_ORDER(x->by, y->by);
 }
 
 static int by_frame_and_weight(const void *a, const void *b) {
   const struct cause *x = a, *y = b;
-  if (x->frame == y->frame && x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
-  return by_frame(a, b);
+  return CS_ORDER(x->frame, y->frame) ?: CS_ORDER(y->weight, x->weight) ?: CS_ORDER(x->by, y->by);
 }
 
 // Of all frames that are not own code, what has caused them: by frame, the most frequent first.

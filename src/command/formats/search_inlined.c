@@ -67,9 +67,8 @@ static void find(const struct cs_profile *p, const struct cs_search *search, str
 
 static int by_weight(const void *a, const void *b) {
   const struct pair *x = a, *y = b;
-  if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
-  return x->method != y->method ? (x->method < y->method ? -1 : 1)
-                                : (x->host > y->host) - (x->host < y->host);
+  return CS_ORDER(y->weight, x->weight) ?: CS_ORDER(x->method, y->method) ?:
+         CS_ORDER(x->host, y->host);
 }
 
 bool cs_put_inlined_hits(const struct cs_profile *p, const struct cs_search *search,

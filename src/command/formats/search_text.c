@@ -40,9 +40,7 @@ static void find(const struct cs_profile *p, const struct cs_search *search, con
 
 static int by_total(const void *a, const void *b) {
   const struct cs_hot *x = a, *y = b;
-  if (x->total != y->total) return x->total < y->total ? 1 : -1;
-  if (x->self != y->self) return x->self < y->self ? 1 : -1;
-  return x->frame < y->frame ? -1 : x->frame > y->frame;
+  return CS_ORDER(y->total, x->total) ?: CS_ORDER(y->self, x->self) ?: CS_ORDER(x->frame, y->frame);
 }
 
 static void put_rows(const struct cs_profile *p, const struct found *f, const bool *idle,

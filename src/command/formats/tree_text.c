@@ -29,9 +29,7 @@ static const struct sums *compared;
 
 static int by_weight(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  if (compared[x].weight != compared[y].weight)
-    return compared[x].weight < compared[y].weight ? 1 : -1;
-  return x < y ? -1 : x > y;
+  return CS_ORDER(compared[y].weight, compared[x].weight) ?: CS_ORDER(x, y);
 }
 
 // Lists the children of each node, hottest first: all nodes are sorted once, coldest first, and put

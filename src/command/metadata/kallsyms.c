@@ -44,8 +44,7 @@ static void add(struct cs_kallsyms *k, uint64_t address, char type, const char *
 
 static int by_address(const void *a, const void *b) {
   const struct symbol *x = a, *y = b;
-  if (x->address != y->address) return x->address < y->address ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+  return CS_ORDER(x->address, y->address) ?: CS_ORDER(x->order, y->order);
 }
 
 static void read_lines(struct cs_kallsyms *k, FILE *in) {

@@ -111,8 +111,7 @@ static bool is_start(const struct cs_landmarks *m, uint64_t address, size_t *fun
 
 static int compare_edges(const void *a, const void *b) {
   const struct edge *x = a, *y = b;
-  if (x->callee != y->callee) return x->callee < y->callee ? -1 : 1;
-  return x->caller < y->caller ? -1 : x->caller > y->caller;
+  return CS_ORDER(x->callee, y->callee) ?: CS_ORDER(x->caller, y->caller);
 }
 
 static void read_calls(struct cs_landmarks *m) {

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/map.h"
+
 static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
 }
 
 static int by_count(const void *a, const void *b) {
   const struct cs_profile_stop *x = a, *y = b;
-  return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->token, y->token);
+  return CS_ORDER(y->count, x->count) ?: strcmp(x->token, y->token);
 }
 
 static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, struct cs_facts *f) {

@@ -88,9 +88,8 @@ static void number_nodes(struct page *page) {
 
 static int by_node_thread_and_route(const void *a, const void *b) {
   const struct entry *x = a, *y = b;
-  if (x->node != y->node) return x->node < y->node ? -1 : 1;
-  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-  return x->route < y->route ? -1 : x->route > y->route;
+  return CS_ORDER(x->node, y->node) ?: CS_ORDER(x->thread, y->thread) ?:
+         CS_ORDER(x->route, y->route);
 }
 
 // Adds what each route has in the node. The parts of its weight are rounded so that they come to
@@ -159,7 +158,7 @@ static void make_tree(struct page *page) {
 static int by_time(const void *a, const void *b) {
   const struct cs_profile_sample *x = *(const struct cs_profile_sample *const *)a;
   const struct cs_profile_sample *y = *(const struct cs_profile_sample *const *)b;
-  return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+  return CS_ORDER(x->time_ns, y->time_ns);
 }
 
 // Sorts by entry (a counting sort), then each entry's samples by time.

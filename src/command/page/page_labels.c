@@ -29,9 +29,7 @@ static void add_routes(struct cs_page_labels *l, uint32_t labels) {
 static int by_length(const void *a, const void *b) {
   const struct cs_page_trace *x = a, *y = b;
   uint64_t of_x = x->last_ns - x->first_ns, of_y = y->last_ns - y->first_ns;
-  if (of_x != of_y) return of_x > of_y ? -1 : 1;
-  if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
-  return x->label < y->label ? -1 : x->label > y->label;
+  return CS_ORDER(of_y, of_x) ?: CS_ORDER(y->weight, x->weight) ?: CS_ORDER(x->label, y->label);
 }
 
 // All traces, numbered as they come; `l->trace` has their numbers.

@@ -44,8 +44,7 @@ static uint32_t place_of(const struct cs_profile *p, uint32_t leaf) {
 
 static int by_time(const void *a, const void *b) {
   const struct cs_blocker *x = a, *y = b;
-  if (x->ns != y->ns) return x->ns < y->ns ? 1 : -1;
-  return x->frame < y->frame ? -1 : x->frame > y->frame;
+  return CS_ORDER(y->ns, x->ns) ?: CS_ORDER(x->frame, y->frame);
 }
 
 // Joins the lines of each method. `lines` has what belongs to each frame.

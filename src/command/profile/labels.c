@@ -44,8 +44,7 @@ struct cs_label_sum *cs_label_sums_at(struct cs_label_sums *sums, uint32_t node,
 
 static int by_node_and_label(const void *a, const void *b) {
   const struct cs_label_sum *x = a, *y = b;
-  if (x->node != y->node) return x->node < y->node ? -1 : 1;
-  return x->label < y->label ? -1 : x->label > y->label;
+  return CS_ORDER(x->node, y->node) ?: CS_ORDER(x->label, y->label);
 }
 
 void cs_label_sums_sort(struct cs_label_sums *sums) {

@@ -9,9 +9,8 @@
 
 static int by_thread_and_time(const void *a, const void *b) {
   const struct cs_marker *x = a, *y = b;
-  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-  if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;
-  return x->index < y->index ? -1 : 1;
+  return CS_ORDER(x->thread, y->thread) ?: CS_ORDER(x->begin_ns, y->begin_ns) ?:
+         CS_ORDER(x->index, y->index);
 }
 
 // A marker without a type is named after its mode.

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/map.h"
+
 struct key {
   const struct cs_profile_sample *samples;
   const uint32_t *thread;  // per node
@@ -17,9 +19,7 @@ static int by_thread_and_time(const void *a, const void *b, void *context) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   const struct cs_profile_sample *p = &key->samples[x], *q = &key->samples[y];
   uint32_t first = key->thread[p->leaf], second = key->thread[q->leaf];
-  if (first != second) return first < second ? -1 : 1;
-  if (p->time_ns != q->time_ns) return p->time_ns < q->time_ns ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return CS_ORDER(first, second) ?: CS_ORDER(p->time_ns, q->time_ns) ?: CS_ORDER(x, y);
 }
 
 uint32_t *cs_samples_in_order(const struct cs_profile *p, const uint32_t *thread) {

@@ -100,7 +100,7 @@ static void add_wait(struct cs_outside_pool *pool, const struct cs_outside_wait 
 
 static int by_workers(const void *a, const void *b) {
   const struct cs_outside_wait *x = a, *y = b;
-  return (x->workers < y->workers) - (x->workers > y->workers);
+  return CS_ORDER(y->workers, x->workers);
 }
 
 // Returns whether the thread is a worker. *dispatch: the frame that works through the queues; the

@@ -102,7 +102,7 @@ static void scan(struct cs_perfmap *map, struct area area) {
 // The components of a composite image have one table of methods.
 static int by_begin(const void *a, const void *b) {
   const struct piece *x = a, *y = b;
-  return x->code.begin < y->code.begin ? -1 : x->code.begin > y->code.begin;
+  return CS_ORDER(x->code.begin, y->code.begin);
 }
 
 static void sort(struct cs_perfmap *map) {

@@ -246,10 +246,6 @@ static const char *name_of(const struct cs_top *top, uint32_t method) {
   return cs_strings_get(&top->methods.strings, top->methods.frames[method].name, NULL);
 }
 
-static int down(double x, double y) {
-  return x < y ? 1 : x > y ? -1 : 0;
-}
-
 struct order {
   const struct cs_top *top;
   enum cs_top_sort sort;
@@ -258,7 +254,7 @@ struct order {
 static int compare_methods(const void *a, const void *b, void *context) {
   const struct cs_top_method *x = a, *y = b;
   const struct order *order = context;
-  int self = down(x->self, y->self), total = down(x->total, y->total);
+  int self = CS_ORDER(y->self, x->self), total = CS_ORDER(y->total, x->total);
   int name = strcmp(name_of(order->top, x->frame), name_of(order->top, y->frame));
   if (order->sort == CS_TOP_BY_NAME && name != 0) return name;
   if (order->sort == CS_TOP_BY_TOTAL && total != 0) return total;
@@ -347,10 +343,9 @@ static void fill_thread(struct cs_top_thread *row, const struct pairs *pairs, do
 static int compare_threads(const void *a, const void *b, void *context) {
   const struct cs_top_thread *x = a, *y = b;
   const enum cs_top_sort *sort = context;
-  int name = strcmp(x->name, y->name), cpu = down(x->cpu, y->cpu), share = down(x->share, y->share);
-  if (*sort == CS_TOP_BY_NAME && name != 0) return name;
-  if (cpu != 0 || share != 0) return cpu != 0 ? cpu : share;
-  return x->tid < y->tid ? -1 : x->tid > y->tid;
+  int name = *sort == CS_TOP_BY_NAME ? strcmp(x->name, y->name) : 0;
+  return name ?: CS_ORDER(y->cpu, x->cpu) ?: CS_ORDER(y->share, x->share) ?:
+         CS_ORDER(x->tid, y->tid);
 }
 
 // Returns the name that the program has given it, or else the kernel's.

@@ -40,6 +40,8 @@ const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len)
 char **cs_strings_table(const struct cs_strings *s);
 void cs_strings_free(struct cs_strings *s);
 
+// What a comparison for qsort returns; of several things, CS_ORDER(first) ?: CS_ORDER(second).
+#define CS_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
 // qsort, which must not be called without items.
 static inline void cs_sort(void *items, size_t count, size_t size,
                            int (*compare)(const void *a, const void *b)) {
