@@ -9,6 +9,7 @@ Two servers differ by more than a recording costs. So one server is then recorde
 turn is compared with the two around it, and each other turn with its neighbours in the same way, which shows how
 much is chance."""
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -21,6 +22,7 @@ import tempfile
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
+PRCTL = ctypes.CDLL(None).prctl
 UNITS = {"us": 1e-3, "ms": 1, "s": 1e3}
 
 
@@ -35,9 +37,19 @@ def children_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
+def on(processors):
+    """For preexec_fn: the program runs on these processors only, does not outlive this one, and SIGINT is not ignored."""
+    def begin():
+        PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.sched_setaffinity(0, processors)
+    return begin
+
+
 class Server:
-    def __init__(self, app):
-        self.process = subprocess.Popen(["dotnet", app, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, app, processors=range(os.cpu_count())):
+        self.process = subprocess.Popen(["dotnet", app, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=on(processors))
         self.url = self.process.stdout.readline().strip()
         if not self.url.startswith("http://"):
             raise SystemExit(f"the server did not start: {self.url!r}")

@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""modes.py BUILD APP [--json FILE] [--pairs N] [--seconds N] [--no-perf] [--only CASE]...: what each mode of recording costs a Kestrel server
-(tests/apps/Web), per endpoint. One server per case stays under the load of one wrk, and is recorded and left alone by turns,
-in slices of a second: each pair of slices, one recorded and one not, is in random order, and the next pair in the other one.
-The attach is not measured. The server itself counts its requests, its CPU time (with all that records in it) and the time.
+"""modes.py BUILD APP [--json FILE] [--pairs N] [--seconds N] [--no-perf] [--only CASE]...: what each mode of recording costs a
+Kestrel server (tests/apps/Web), per endpoint. Two servers share one processor, each under the load of its own wrk on the other
+processors, and are recorded by turns: in each slice of time one of them is recorded and the other one is left alone. A machine's
+pace may change by 10 % from second to second, but for both alike, so the ratio of their CPU times per request (which include what
+the agent uses) does not. A pair of slices gives sqrt(ratio while the one is recorded / ratio while the other one is), in which the
+servers' own difference cancels. Both are short of CPU time, so a server loses as many requests as its requests cost more. The
+attach is not measured.
 
-Printed are the median of the pairs' differences (of all means of two differences: Hodges and Lehmann's) and its interval of
-95 % confidence (Wilcoxon's), so a row says itself how much is chance; a case of mode "none" records nothing in its "recorded"
-slices, and shows that the interval is as wide as it should be. A pair is left out where other programs have used more of
-the processors than a tenth, and that is counted.
+Printed are the median of the pairs (of all means of two pairs: Hodges and Lehmann's) and its interval of 95 % confidence
+(Wilcoxon's), so a row says itself how much is chance; a case of mode "none" records nothing, and shows that the interval is as wide
+as it should be. A pair is left out where other programs have used more of the processors than a tenth, and that is counted.
 
-What no other program disturbs: of the samples that perf takes of the server while it is recorded, the shares of the agent's
+What no other program disturbs: of the samples that perf takes of a server while it is recorded, the shares of the agent's
 threads, of the agent's code in the program's threads, and of the kernel's work for signals. Neither the runtime's work for its
 events is in them nor what the kernel does with interrupts disabled, such as to switch the clocks of the engine perf."""
 import collections
 import math
 import os
-import random
 import re
 import signal
 import statistics
@@ -35,7 +36,7 @@ CASES = [
     "alloc alloc", "alloc gc", "throw exception", "lock lock", "wait wait",
     *(f"{endpoint} {ALL}" for endpoint in ("plain", "cpu", "alloc", "throw", "lock", "wait")),
 ]
-SETTLE = {True: 1.0, False: 0.4}  # seconds after an attach, and after a detach
+SETTLE = {True: 0.8, False: 0.1}  # seconds after an attach, and after a detach
 OTHERS = 0.1  # the most that other programs may use of the processors
 FEWEST = 6  # pairs that say anything
 MOST = 3  # so many times the pairs that are wanted are tried
@@ -45,10 +46,18 @@ def cpu_seconds(pid):
     return time.clock_gettime(~pid << 3 | 2)  # the clock of the process's CPU time, by its number
 
 
-def idle_seconds():
+def machine():
+    """Seconds of all processors: idle, and in interrupts, which belong to no program (with this load, those of the network)."""
     with open("/proc/stat") as stat:
-        fields = stat.readline().split()
-    return (int(fields[4]) + int(fields[5])) / cost.TICK
+        _, _, _, _, idle, iowait, irq, softirq, *_ = stat.readline().split()
+    return {"idle_s": (int(idle) + int(iowait)) / cost.TICK, "interrupts_s": (int(irq) + int(softirq)) / cost.TICK,
+            "now_s": time.monotonic()}
+
+
+def processors():
+    """For the servers, and for all else."""
+    *others, own = sorted(os.sched_getaffinity(0))
+    return [own], others or [own]
 
 
 class Bench:
@@ -57,10 +66,11 @@ class Bench:
     def __init__(self, build, app, case, work):
         self.build, self.work = build, work
         self.endpoint, self.mode, *self.options = case.split()
-        self.server = cost.Server(app)
+        own, self.others = processors()
+        self.server = cost.Server(app, own)
         self.recorder, self.recorded, self.said = None, False, ""
         self.wrk = subprocess.Popen(["wrk", "-t1", "-c64", "-d1h", f"{self.server.url}/{self.endpoint}"], text=True,
-                                    stdout=subprocess.PIPE)
+                                    stdout=subprocess.PIPE, preexec_fn=cost.on(self.others))
 
     def record(self, recorded):
         """Begins or ends a recording, and waits until the server has settled, in the same way in mode "none"."""
@@ -69,7 +79,8 @@ class Bench:
         self.recorded = recorded
         if self.mode != "none" and recorded:
             command = [f"{self.build}/bin/clrsnap", "record", "--mode", self.mode, *self.options, "-o", f"{self.work}/out.clrsnap"]
-            self.recorder = subprocess.Popen([*command, str(self.server.process.pid)], stderr=subprocess.PIPE, text=True)
+            self.recorder = subprocess.Popen([*command, str(self.server.process.pid)], stderr=subprocess.PIPE, text=True,
+                                             preexec_fn=cost.on(self.others))
         elif self.mode != "none":
             self.recorder.send_signal(signal.SIGINT)
             self.said = self.recorder.communicate(timeout=60)[1]
@@ -84,18 +95,7 @@ class Bench:
         requests, ns, cpu_ns = (float(word) for word in self.server.ask().split())
         command = cpu_seconds(self.recorder.pid) if self.recorder else 0.0
         return {"requests": requests, "s": ns / 1e9, "cpu_s": cpu_ns / 1e9, "command_s": command,
-                "known_s": cpu_ns / 1e9 + command + cpu_seconds(self.wrk.pid), "idle_s": idle_seconds(), "now_s": time.monotonic()}
-
-    def slice(self, recorded, seconds):
-        self.record(recorded)
-        before = self.counters()
-        time.sleep(seconds)
-        after = self.counters()
-        d = {key: after[key] - before[key] for key in after}
-        whole = os.cpu_count() * d["now_s"]
-        return {"requests_per_s": d["requests"] / d["s"], "us_per_request": d["cpu_s"] / d["requests"] * 1e6,
-                "command": d["command_s"] / d["cpu_s"], "others": max(0.0, whole - d["idle_s"] - d["known_s"]) / whole,
-                "idle": d["idle_s"] / whole}
+                "known_s": cpu_ns / 1e9 + command + cpu_seconds(self.wrk.pid)}
 
     def __enter__(self):
         return self
@@ -123,21 +123,38 @@ def median_difference(differences):
     return [means[rank - 1], statistics.median(means), means[-rank]]
 
 
-def by_turns(bench, pairs, seconds):
-    """The pairs of slices (alone, recorded), and how many had to be left out."""
-    found, left_out, first = [], 0, random.random() < 0.5
+def slice_of_time(servers, recorded, seconds):
+    """What the servers do while the one of that index is recorded."""
+    servers[not recorded].record(False)
+    servers[recorded].record(True)
+    before = [one.counters() for one in servers] + [machine()]
+    time.sleep(seconds)
+    after = [one.counters() for one in servers] + [machine()]
+    *d, m = ({key: b[key] - a[key] for key in a} for a, b in zip(before, after))
+    whole = os.cpu_count() * m["now_s"]
+    others = whole - m["idle_s"] - m["interrupts_s"] - sum(one["known_s"] for one in d)
+    return {"requests_per_s": sum(one["requests"] for one in d) / m["now_s"],
+            "us_per_request": [one["cpu_s"] / one["requests"] * 1e6 for one in d],
+            "command": d[recorded]["command_s"] / d[recorded]["cpu_s"], "others": max(0.0, others) / whole, "idle": m["idle_s"] / whole}
+
+
+def by_turns(servers, pairs, seconds):
+    """The pairs of slices, in which the first and the second server is recorded, and how many had to be left out."""
+    found, left_out, first = [], 0, 0
     while len(found) < pairs and len(found) + left_out < MOST * pairs:
-        pair = {recorded: bench.slice(recorded, seconds) for recorded in (first, not first)}
-        first = not first  # so the next one begins as this one has ended
-        if max(pair[False]["others"], pair[True]["others"]) > OTHERS:
+        pair = {recorded: slice_of_time(servers, recorded, seconds) for recorded in (first, 1 - first)}
+        first = 1 - first  # so the next one begins as this one has ended
+        if max(one["others"] for one in pair.values()) > OTHERS:
             left_out += 1
         else:
-            found.append((pair[False], pair[True]))
+            found.append((pair[0], pair[1]))
     return found, left_out
 
 
-def difference(pairs, what):
-    return median_difference([100 * (recorded[what] / alone[what] - 1) for alone, recorded in pairs])
+def cost_of(pair):
+    """By how many per cent a request's CPU time is more where it is recorded."""
+    ratios = [one["us_per_request"][0] / one["us_per_request"][1] for one in pair]
+    return 100 * (math.sqrt(ratios[0] / ratios[1]) - 1)
 
 
 SIGNAL_WORK = re.compile(r"setup_rt_frame|rt_sigreturn")
@@ -167,20 +184,25 @@ def shares(bench, seconds):
 
 
 def measure(build, app, case, pairs, seconds, with_perf):
-    with tempfile.TemporaryDirectory() as work, Bench(build, app, case, work) as bench:
+    with tempfile.TemporaryDirectory() as work, Bench(build, app, case, work) as one, Bench(build, app, case, work) as other:
+        servers = [one, other]
         time.sleep(3)
-        for recorded in (True, False):  # warms the server up, including the effects of the first attach
-            bench.slice(recorded, 1)
-        found, left_out = by_turns(bench, pairs, seconds)
-        own = shares(bench, 6) if with_perf and bench.mode != "none" else None
-        bench.end()
-    held = re.search(r"threads held p50 ([\d.]+) us", bench.said)
+        for recorded in (0, 1):  # warms the servers up, including the effects of the first attach
+            slice_of_time(servers, recorded, 1)
+        found, left_out = by_turns(servers, pairs, seconds)
+        other.end()
+        own = shares(one, 6) if with_perf and one.mode != "none" else None
+        one.end()
+    held = re.search(r"threads held p50 ([\d.]+) us", other.said)
     if len(found) < FEWEST:
         return None
-    alone = {key: statistics.median(a[key] for a, _ in found) for key in ("requests_per_s", "us_per_request", "idle", "others")}
-    return {"case": case, **alone, "pairs": len(found), "left_out": left_out,
-            "requests": difference(found, "requests_per_s"), "cpu": difference(found, "us_per_request"),
-            "command": 100 * statistics.median(r["command"] for _, r in found),
+    slices = [one for pair in found for one in pair]
+    middle = {key: statistics.median(one[key] for one in slices) for key in ("requests_per_s", "idle", "others")}
+    cpu = median_difference([cost_of(pair) for pair in found])
+    return {"case": case, **middle, "pairs": len(found), "left_out": left_out, "cpu": cpu,
+            "us_per_request": statistics.median(a["us_per_request"][1] for a, _ in found),
+            "requests": [100 * (100 / (100 + percent) - 1) for percent in reversed(cpu)],
+            "command": 100 * statistics.median(one["command"] for one in slices),
             "held_p50_us": float(held[1]) if held else None, "own": own, "slices": found}
 
 
@@ -190,8 +212,8 @@ def show(interval):
 
 def main():
     parser = cost.arguments(__doc__, "build", "app")
-    parser.add_argument("--pairs", type=int, default=20, help=f"at least {FEWEST}")
-    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--pairs", type=int, default=16, help=f"at least {FEWEST}")
+    parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--no-perf", dest="perf", action="store_false", help="without the shares by perf's samples")
     parser.add_argument("--only", action="append", default=[], metavar="CASE",
                         help='cases that begin so: "plain", "alloc alloc", "cpu cpu --engine perf"; may be repeated')
