@@ -100,7 +100,14 @@ check() {
   pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md)
   for kind in "$@"; do "check_$kind"; done
 }
-kinds_of_checks=(reasons links names tests figures)
+# A row of a table that was wrapped is one no longer.
+check_tables() {
+  local page text
+  while IFS=: read -r page text; do
+    fail "$page: a table within a line: $text"
+  done < <(named '^(?! *\|).*\| -{3,} \|.{0,20}')
+}
+kinds_of_checks=(reasons links names tests figures tables)
 
 # headings FILE: the anchors of its headings, as a Markdown viewer makes them.
 headings() {
@@ -145,7 +152,8 @@ if [ "$1" = --self-test ]; then
   spoil names docs/oracles.md 'dev oracle clrmd' 'dev orakle clrmd'
   spoil figures docs/wire-format.md 'in the header is [0-9]+' 'in the header is 17'
   spoil figures docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
-  echo "pass: each of fifteen disagreements is noticed"
+  spoil tables docs/debug-a-cut-walk.md '^ *\| --- \|' 'code | --- |'
+  echo "pass: each of sixteen disagreements is noticed"
   exit 0
 fi
 source=$1 build=$2 failed=0

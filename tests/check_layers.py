@@ -5,8 +5,9 @@ the table, uses exactly the rooms that it names, none of a building above its ow
 others. What a building does differently on each architecture is in arch/ARCHITECTURE/room, and belongs to the room; a
 header there that other code includes is there for each architecture, and no other file there names what only one has.
 Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
-docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at
-most 40 files, and so has each folder of tests/; no two header guards or structs have one name.
+docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, those of
+C at most 100 columns (a formatter leaves comments as they are), a room at most 40 files, and so has each folder of
+tests/; a header begins with #pragma once; no two structs have one name.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
 import os
@@ -22,7 +23,7 @@ BUILDINGS = {
     "agent": {"core", "library", "agent", "wire"},
     "command": {"core", "wire", "command"},
 }
-MOST_LINES, MOST_FILES = 500, 40
+MOST_LINES, MOST_FILES, MOST_COLUMNS = 500, 40, 100
 ROW = re.compile(r"^\| `([a-z_/]+)`[ *]*\|.*\|([^|]*)\|$", re.M)
 CIRCLE = re.compile(r"^\| `([a-z_/]+)`: ((?:`[a-z_0-9]+`(?:, )?)+) \| *\S", re.M)
 DEFINED = re.compile(r"^([A-Za-z_][^;={}()#]*?)\b(\w+)\([^;{}]*\)[^;{}()]*\{", re.M)
@@ -30,6 +31,8 @@ DECLARED = re.compile(r"^[A-Za-z_][^;={}#]*\([^;={}]*\)[^;={}()]*;", re.M)
 INCLUDE = re.compile(r'^ *# *include +"([a-z_]+)/([a-z_0-9]+\.h)"', re.M)
 OF_ONE = re.compile(r"\b(CS_(R[A-D]X|R[SD]I|R[SB]P|RIP|[RX][0-9]+|LR)|AMD64_\w+|ARM64_CONTEXT|CONTEXT_A(MD|RM)64\w*|REG_R\w\w|__asm__|__x86_64__|"
                     r"__aarch64__|__builtin_ia32_\w+)\b")
+# A file that the assembler embeds as data, and the names of its ends.
+EMBEDDED = re.compile(r"__asm__\(\s*#symbol")
 CODE = (".c", ".h", ".S")
 TEXT = (*CODE, ".cs", ".js", ".css", ".html", ".proto")
 TESTS = (*TEXT, ".cpp", ".hpp", ".py", ".sh")
@@ -169,8 +172,8 @@ def check_names(rooms):
     for building, room, paths in rooms:
         for path in files(paths):
             text, where = read(path), f"{building}/{room}/{os.path.basename(path)}"
-            for guard in re.findall(r"^#ifndef (CS_\w+_H)$", text, re.M):
-                places[guard].add(where)
+            if path.endswith(".h") and "#pragma once\n" not in text:
+                yield f"{where} lacks #pragma once"
             for kind in re.findall(r"^(?:struct|enum|union) cs_\w+(?= \{)", text, re.M):
                 places[kind].add(where)
     for name, where in sorted(places.items()):
@@ -184,9 +187,12 @@ def check_sizes(rooms):
         if len(all_files) > MOST_FILES:
             yield f"{building}/{room} has {len(all_files)} files; {MOST_FILES} are allowed"
         for path in all_files:
-            lines = read(path).count("\n")
-            if lines > MOST_LINES:
-                yield f"{building}/{room}/{os.path.basename(path)} has {lines} lines; {MOST_LINES} are allowed"
+            lines, name = read(path).split("\n"), f"{building}/{room}/{os.path.basename(path)}"
+            if len(lines) > MOST_LINES + 1:
+                yield f"{name} has {len(lines) - 1} lines; {MOST_LINES} are allowed"
+            for number, line in enumerate(lines, 1):
+                if len(line) > MOST_COLUMNS and path.endswith(CODE):
+                    yield f"{name}:{number} has {len(line)} columns; {MOST_COLUMNS} are allowed"
 
 
 def check_tests(source):
@@ -214,7 +220,7 @@ def check_architectures(source):
                     yield f"{building}/arch/{machine} lacks {header}, which code of all architectures includes"
         for at, _, names in os.walk(os.path.join(source, "src", building)) if machines else ():
             for path in [os.path.join(at, name) for name in sorted(names) if name.endswith(CODE)]:
-                found = None if "/arch/" in path else OF_ONE.search(code_of(read(path)))
+                found = None if "/arch/" in path else OF_ONE.search(EMBEDDED.sub("", code_of(read(path))))
                 if found:
                     yield f"{os.path.relpath(path, source)} has {found[0]}, of one architecture, outside of arch/"
 
@@ -231,7 +237,7 @@ def self_test():
     good = {
         "docs/design.md": "| room | does | uses |\n| `core/base` | x | nothing |\n| `core/walk` * | x | base |\n"
         "| `command/cli` | x | walk |\n",
-        "src/core/base/base.h": "#ifndef CS_BASE_BASE_H\nstruct cs_base {\n",
+        "src/core/base/base.h": "#pragma once\nstruct cs_base {\n",
         "src/core/walk/walk.c": '#include "base/base.h"\n#include "walk/walk.h"\n',
         "src/command/cli/main.c": '#include "walk/walk.h"\n',
     }
@@ -262,9 +268,10 @@ def self_test():
             "src/core/base/a.h": "int a(int x) {\n  return g(x);\n}\n",
             "src/core/base/c.c": "int c(int x) {\n  return g(x);\n}\n",
         },
-        "CS_BASE_BASE_H stands in": {"src/core/base/other.h": "#ifndef CS_BASE_BASE_H\n"},
+        "core/base/other.h lacks #pragma once": {"src/core/base/other.h": "#ifndef CS_BASE_OTHER_H\n"},
         "struct cs_base stands in": {"src/core/walk/walk.h": "struct cs_base {\n"},
         "501 lines": {"src/core/walk/long.c": "\n" * 501},
+        "base.h:1 has 101 columns": {"src/core/base/base.h": "//" + "x" * 99 + "\n"},
         "walk uses cli": {"src/core/arch/a/walk/x.c": '#include "cli/a.h"\n'},
         "core/new is not in the table": {"src/core/arch/a/new/x.c": "\n"},
         "reason for: f, g": {"src/core/arch/b/base/f.c": "int f(int x) {\n  return g(x);\n}\n",
@@ -277,7 +284,8 @@ def self_test():
         "core/base has 41 files": {f"src/core/base/f{i}.c": "\n" for i in range(40)},
         "tests/live has 41 files": {f"tests/live/f{i}.sh": "\n" for i in range(41)},
     }
-    allowed = {"src/core/arch/a/base/one.h": "struct cs_one {\n", "src/core/arch/b/base/one.h": "struct cs_one {\n",
+    one = "#pragma once\nstruct cs_one {\n"
+    allowed = {"src/core/arch/a/base/one.h": one, "src/core/arch/b/base/one.h": one,
                "src/core/walk/walk.c": good["src/core/walk/walk.c"] + '#include "base/one.h"\n'}
     for expected, changed in [(None, {}), (None, allowed), *faults.items()]:
         with tempfile.TemporaryDirectory() as work:

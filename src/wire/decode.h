@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records as structures. Each function checks the record's kind and all sizes in it, and returns
-// false if they are inconsistent. Texts point into the record, and are not terminated.
+// Decodes records into structures. Each function checks the record's kind and all sizes in it, and
+// returns false if they are inconsistent. Texts point into the record, and are not terminated.
 #pragma once
 
 #include "wire/wire.h"

@@ -14,11 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/sealed.h"
 
 enum {
   END_RESERVE = 512,  // kept free for CS_WIRE_END and the padding before it
   MAX_STRING = 65535,
+  SILENT_S = 60,  // without a sign of life from the command
 };
 _Static_assert(sizeof(struct cs_wire_record) + sizeof(struct cs_wire_end) <= END_RESERVE / 2,
                "CS_WIRE_END fits twice: once as padding at the ring's end");
@@ -57,7 +59,7 @@ static bool map_file(struct cs_producer *p, int fd, size_t size, struct cs_error
 
 bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err) {
   size_t size;
-  *p = (struct cs_producer){.fd = -1};
+  *p = (struct cs_producer){.file = {0}};
   int fd = cs_sealed_open(path, geteuid(), &size, err);
   if (fd < 0) return false;
   if (size <= CS_WIRE_HEADER_BYTES) {
@@ -97,7 +99,7 @@ static pid_t command_of(const struct cs_wire_invitation *wanted) {
 bool cs_producer_make(struct cs_producer *p, const void *invitation, size_t size,
                       struct cs_error *err) {
   struct cs_wire_invitation wanted = {0};
-  *p = (struct cs_producer){.fd = -1};
+  *p = (struct cs_producer){.file = {0}};
   if (size != sizeof wanted) return cs_error_set(err, "the command is of another release");
   memcpy(&wanted, invitation, sizeof wanted);
   wanted.name[sizeof wanted.name - 1] = '\0';
@@ -113,7 +115,7 @@ bool cs_producer_make(struct cs_producer *p, const void *invitation, size_t size
   return false;
 }
 
-bool cs_producer_wait_for_command(const struct cs_producer *p, unsigned seconds) {
+bool cs_producer_wait_for_command(struct cs_producer *p, unsigned seconds) {
   enum { NAP_US = 1000 };
   for (unsigned i = 0; i < seconds * (1000000 / NAP_US); i++) {
     if (cs_producer_command_lives(p)) return true;
@@ -134,10 +136,18 @@ void cs_producer_close(struct cs_producer *p) {
     (void)munmap(p->header, p->mapped);
     (void)close(p->fd);
   }
-  *p = (struct cs_producer){.fd = -1};
+  *p = (struct cs_producer){.file = {0}};
 }
 
-bool cs_producer_command_lives(const struct cs_producer *p) {
+// The command publishes the CPU time that it has used each time it looks for records.
+static bool has_sign_of_life(struct cs_producer *p) {
+  uint64_t cpu_ns = cs_load_acquire(&p->header->command_cpu_ns), now_ns = cs_clock_now_ns();
+  if (p->alive_ns == 0 || cpu_ns != p->alive_cpu_ns) p->alive_ns = now_ns;
+  p->alive_cpu_ns = cpu_ns;
+  return now_ns - p->alive_ns < SILENT_S * 1000000000ull;
+}
+
+bool cs_producer_command_lives(struct cs_producer *p) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   return fcntl(p->fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }

@@ -26,15 +26,17 @@ bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *
 // false with `header` set, there is only the header, for the reason.
 bool cs_producer_make(struct cs_producer *p, const void *invitation, size_t size,
                       struct cs_error *err);
-// Waits until the command has opened it. Returns false if the command has not, or has ended (if its
-// process number is of the same namespace).
-bool cs_producer_wait_for_command(const struct cs_producer *p, unsigned seconds);
-// Makes this process the one that writes. Returns false if another one does.
+// Waits until the command has opened the memory. Returns false if it has not done so in time, or
+// has ended (known if its process id is of the same namespace).
+bool cs_producer_wait_for_command(struct cs_producer *p, unsigned seconds);
+// Claims the memory for this process, which alone may then write to it. Returns false if another
+// one has claimed it.
 bool cs_producer_claim(struct cs_producer *p);
 void cs_producer_close(struct cs_producer *p);
 // Returns whether the command is alive: it holds a lock on the file, which ends with it in any
-// case.
-bool cs_producer_command_lives(const struct cs_producer *p);
+// case. After the program has closed the file: whether the command has published its CPU time
+// within the last minute.
+bool cs_producer_command_lives(struct cs_producer *p);
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
 // Adds a sentence that says what the recording cannot see, for its summary.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // wire: the shared memory between the agent (the producer, in the target) and the command (the
 // consumer): a header page, and a byte ring of records. docs/wire-format.md describes it in prose.
-// A program that is started finds it by the path in CLRSNAP_SHM, a descriptor of the command. A
-// running process makes it itself, upon an invitation.
+// A program that is started finds it by the path in CLRSNAP_SHM, that of a descriptor of the
+// command. A running process makes it itself, in response to an invitation.
 #pragma once
 
 #include "base/base.h"

@@ -47,6 +47,7 @@ async function testModes() {
   });
   await open(`file://${file}`);
   assert.match(await text("status"), /^all threads · 22\.00 ms/);
+  assert.match(await text("facts"), /shares ±/);
   // The timeline says how many processors a cell's time is, has a band for the pause, and two tones where threads sleep.
   const rects = color => evaluate(`(() => {
     const {ink} = heat, fill = ink.fillRect, seen = [];

@@ -31,7 +31,7 @@ def main():
         stack, _, value = rest.rpartition("|")
         label = re.search(r"trace_id=([0-9a-f]{32})(?:,span_id=([0-9a-f]{16}))?", attributes)
         assert ("trace_id" in attributes) == bool(label), line
-        if mode == "wall" and "LowLevelLifoSemaphore.Wait" in stack:
+        if mode == "wall" and IDLE.search(stack):
             pool_asleep += 1
             assert not label, f"a worker that waits for work has a label: {line}"
         methods = [m for m in re.findall(r"Program\.(\w+)@", stack) if m in truth]

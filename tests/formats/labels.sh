@@ -25,7 +25,7 @@ trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
 
 from_start() {
   DOTNET_STARTUP_HOOKS=$APP timeout 300 "$clrsnap" record --labels --mode cpu,wall,exception -F 199 -o l.clrsnap -o live.pb.gz \
-    -- dotnet "$APP" 15 > truth 2> err || { cat err; fail "the recording"; }
+    -- "${target[@]}" 15 > truth 2> err || { cat err; fail "the recording"; }
   cat err
   # Where most samples have none, the summary says why.
   awk '/^clrsnap: labels: / { any = 1; few = 2 * $3 < $5; said = /no Activity was current$/; wrong = few != said }
@@ -92,7 +92,7 @@ PYTHON
   grep -q 'has no sample with that label' err || { cat err; fail "no reason"; }
 
   # Without the option there are no labels.
-  timeout 300 "$clrsnap" record -o off.pb.gz -o off.txt -- dotnet "$APP" 3 > /dev/null 2> err || { cat err; fail "without labels"; }
+  timeout 300 "$clrsnap" record -o off.pb.gz -o off.txt -- "${target[@]}" 3 > /dev/null 2> err || { cat err; fail "without labels"; }
   grep -qE '^clrsnap: (no )?labels|with a label' err off.txt && fail "labels without --labels"
   gzip -dc off.pb.gz | grep -q trace_id && fail "trace_id without --labels"
   grep -q ClrsnapLabels off.txt && fail "the hook without --labels"
@@ -113,7 +113,7 @@ run_batch() {
 
 attached() {
   mkfifo in
-  timeout 300 dotnet "$APP" 10 3 < in > said 2> said.err &
+  timeout 300 "${target[@]}" 10 3 < in > said 2> said.err &
   exec 3> in
   for _ in $(seq 200); do grep -q ^batch said && break; sleep 0.05; done
   child=$!
@@ -140,7 +140,7 @@ attached() {
 
 # Thousands of changes per second, observed from outside in wall mode.
 switching() {
-  timeout 300 "$clrsnap" record --labels --mode wall -F 2000 --buffer 64 -o s.clrsnap -- dotnet "$APP" switch 3 > truth 2> err ||
+  timeout 300 "$clrsnap" record --labels --mode wall -F 2000 --buffer 64 -o s.clrsnap -- "${target[@]}" switch 3 > truth 2> err ||
     { cat err; fail "the recording"; }
   holds truth s.clrsnap wall wall
   pass "$(sed -n 's/^clrsnap: \(labels: .*\)/\1/p' err)"
@@ -148,7 +148,7 @@ switching() {
 
 # Programs for which the hook is useless: without an agent, on an older runtime, without startup hooks.
 others() {
-  DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 300 dotnet "$APP" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
+  DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 300 "${target[@]}" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
   [ "$(grep -c ^label out)" = 6 ] && [ "$(wc -l < out)" = 6 ] || { cat out; fail "the hook alone"; }
   cp "$MATERIAL"/apps/Labels/* . && sed -i 's/"configProperties": {/&"System.StartupHookProvider.IsSupported": false,/' Labels.runtimeconfig.json
   grep -q StartupHookProvider Labels.runtimeconfig.json || fail "no configProperties: $(cat Labels.runtimeconfig.json)"
@@ -157,7 +157,7 @@ others() {
   # Another build of clrsnap has recorded the process before: its hook is the only one that it can have.
   mkdir -p other/bin other/lib && cp "$clrsnap" other/bin && cp "$BUILD"/lib/{ClrsnapLabels.dll,libclrsnap.so} other/lib
   mkfifo lines
-  timeout 300 dotnet "$APP" 10 3 < lines > said 2> said.err &
+  timeout 300 "${target[@]}" 10 3 < lines > said 2> said.err &
   exec 3> lines
   for _ in $(seq 600); do grep -q ^batch said && break; sleep 0.05; done
   pid=$(pgrep -P $!) || fail "the program does not start"
@@ -232,8 +232,16 @@ requests() {
   pass "$(tr '\n' ';' < want)"
 }
 
+# The hook is compiled against .NET 10: what it uses of the core library and of ASP.NET Core's events exists here, too.
+members() {
+  "${target[@]}" members "$BUILD/lib/ClrsnapLabels.dll" > out 2>&1 || { cat out; fail "a method of the hook cannot be compiled"; }
+  [ "$(sed -n 's/^compiled //p' out)" -gt 40 ] || { cat out; fail "too few methods"; }
+  pass "$(cat out)"
+}
+
 case $WHAT in
   requests) requests ;;
+  members) members ;;
   start) from_start ;;
   attach) attached ;;
   switch) switching ;;

@@ -25,7 +25,7 @@ judge() { # FORMAT FILE
 }
 for f in $formats; do
   cmp "live.${f#*:}" "file.${f#*:}" || fail "${f%:*}: report and record differ"
-  judge "${f%:*}" "file.${f#*:}" || fail "${f%:*}: the shares are wrong"
+  judge "${f%:*}" "file.${f#*:}" || { cat err; fail "${f%:*}: the shares are wrong"; }
 done
 
 # With lines: other frames, the same methods.
@@ -40,7 +40,7 @@ grep -q ';Split.Program.Sixty (Program.cs:[0-9]*);Split.Program.Burn (Program.cs
 "$BUILD/bin/clrsnap" report --no-lines -o whole.collapsed -o whole.html lines.clrsnap 2> /dev/null
 grep -q ';Split.Program.Sixty;Split.Program.Burn ' whole.collapsed || fail "lines with --no-lines"
 for f in pprof:lines.pb.gz firefox:lines.firefox.json collapsed:whole.collapsed; do
-  judge "${f%:*}" "${f#*:}" || fail "${f%:*}: the shares are wrong with lines"
+  judge "${f%:*}" "${f#*:}" || { cat lines.err; fail "${f%:*}: the shares are wrong with lines"; }
 done
 ls -l file.* live.clrsnap | awk '{ print $5, $9 }'
 pass "9 formats, $(sed -n 's/^clrsnap: \([0-9]* samples.*\)/\1/p' err)"

@@ -208,7 +208,7 @@ void world_load(struct recorded *w, const char *path) {
   free(bytes);
   w->world.mem =
       (struct cs_mem){.read = read_recorded, .guard_works = true, .stack_in_place = true};
-  w->world.deaths_are_reported = true;
+  w->world.unloads_are_reported = true;
   for (uint32_t i = 0; i < w->thread_count; i++)
     if (!place_stack(w, &w->threads[i].stack))
       fail(path, "this process has something where a recorded stack belongs: start it again");

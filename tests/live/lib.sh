@@ -105,7 +105,8 @@ stop() {
 # LAUNCHER the job that ends with it, and WORK/said what it prints.
 launch_app() {
   : > "$WORK/said"  # what the last one has printed, else it may be read again
-  timeout 300 dotnet "$APP" "$@" > "$WORK/said" 2>&1 &
+  [ -n "${target:-}" ] || local target=(dotnet "$APP")
+  timeout 300 "${target[@]}" "$@" > "$WORK/said" 2>&1 &
   LAUNCHER=$!
   for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done
   PID=$(pgrep -P $LAUNCHER) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program does not start"; }

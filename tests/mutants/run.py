@@ -54,7 +54,7 @@ FAULTS = [
      "  out->flags = (uint8_t)frame->flags;", "  out->flags = 0;"),
     # The exact walk: how it steps over each kind of code.
     ("trap in the exact loop", STEP, "core/walk/walk.c",
-     "  enum cs_stop stop = drop_useless_site(walk);", "  __builtin_trap();\n  enum cs_stop stop = drop_useless_site(walk);"),
+     "  enum cs_stop stop = CS_STOP_NONE;\n  if (walk->site", "  __builtin_trap();\n  enum cs_stop stop = CS_STOP_NONE;\n  if (walk->site"),
     ("a return address is looked up behind the call", CLRMD, "core/walk/walk.c",
      "find_code(walk, exact ? ip : ip - 1)", "find_code(walk, ip + 64)"),
     ("prologs and epilogs are not minded", STEP, "core/walk/walk.c",

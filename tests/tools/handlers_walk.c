@@ -195,7 +195,7 @@ static void begin(struct handlers_walk *hw, struct cs_sites *sites) {
   hw->world = *cs_remote_world(hw->remote);
   hw->world.mem = (struct cs_mem){.read = read_any, .stack_in_place = true, .guard_works = true};
   hw->world.sites = sites;
-  hw->world.deaths_are_reported = true;
+  hw->world.unloads_are_reported = true;
   hw->world.code_generation = sites == hw->cold ? ++hw->cold_generation : hw->generation;
 }
 

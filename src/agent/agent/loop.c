@@ -67,16 +67,18 @@ enum {
   // processor, and other looks a fiftieth.
   TICK_REST = 4,
   LOOK_REST = 50,
-  PARTS_MS = 5,  // the least period with which threads are looked at in parts
+  PARTS_MS = 5,   // the shortest period for which threads are looked at in parts,
+  PARTS_OF = 32,  // if there are more than this: a wake-up costs as much as a look at some threads
 };
 
 enum { ENDING = 2 };
 
 static struct cs_wire_ticks ticks;  // of mode wall, in this recording
 // Atomic.
-static uint32_t stop;                       // 1: the recording is to end; ENDING: so is the process
-static uint32_t looks_wanted, looks_taken;  // checks whether the command lives; the latter a futex
-static uint32_t attach_complete;            // 1: a program's start, or ProfilerAttachComplete
+static uint32_t stop;                        // 1: the recording is to end; ENDING: the process as
+                                             // well
+static uint32_t checks_wanted, checks_done;  // checks whether the command lives; the latter a futex
+static uint32_t attach_complete;             // 1: a program's start, or ProfilerAttachComplete
 
 void cs_loop_prepare(bool attached) {
   stop = 0;
@@ -97,12 +99,12 @@ void cs_loop_note_attached(void) {
 // that memory is being given back.
 bool cs_loop_is_abandoned(void) {
   uint64_t until = cs_clock_now_ns() + LOOK_S * 1000 * MS;
-  uint32_t wanted = cs_add_seq(&looks_wanted, 1) + 1, taken;
+  uint32_t wanted = cs_add_seq(&checks_wanted, 1) + 1, taken;
   cs_agent_wake();
   while (cs_load_acquire(&stop) == 0 && cs_agent_is_active() &&
-         (int32_t)((taken = cs_load_acquire(&looks_taken)) - wanted) < 0 &&
+         (int32_t)((taken = cs_load_acquire(&checks_done)) - wanted) < 0 &&
          cs_clock_now_ns() < until)
-    cs_futex_wait_until(&looks_taken, taken, cs_clock_now_ns() + NAP_MS * MS);
+    cs_futex_wait_until(&checks_done, taken, cs_clock_now_ns() + NAP_MS * MS);
   return cs_load_acquire(&stop) != 0 || !cs_agent_is_active();
 }
 
@@ -117,13 +119,13 @@ static bool is_due(uint64_t *next_ns, uint64_t now_ns, uint64_t every_ms) {
 static bool is_stop_wanted(void) {
   static uint64_t next_ns;
   if (cs_load_acquire(&stop) != 0 || cs_producer_stop_wanted(&cs_agent.wire)) return true;
-  uint32_t wanted = cs_load_acquire(&looks_wanted);
-  bool due = is_due(&next_ns, cs_clock_now_ns(), COMMAND_MS) || wanted != looks_taken;
+  uint32_t wanted = cs_load_acquire(&checks_wanted);
+  bool due = is_due(&next_ns, cs_clock_now_ns(), COMMAND_MS) || wanted != checks_done;
   if (!due) return false;
   bool lives = cs_producer_command_lives(&cs_agent.wire);
-  if (wanted != looks_taken && lives) {
-    cs_store_release(&looks_taken, wanted);
-    cs_futex_wake(&looks_taken);
+  if (wanted != checks_done && lives) {
+    cs_store_release(&checks_done, wanted);
+    cs_futex_wake(&checks_done);
   }
   if (lives) return false;
   cs_log("the command has ended without a word");
@@ -287,7 +289,8 @@ static bool is_trusted(uint64_t now, struct cs_error *err) {
 // A look takes a processor from the program while it lasts, so a look at many threads is split:
 // half of them, and the others half a period later.
 static uint32_t parts_of(uint64_t period) {
-  return period >= PARTS_MS * MS && cs_options.budget_ppm == 0 ? 2 : 1;
+  bool few = period < PARTS_MS * MS || cs_wall_threads() <= PARTS_OF;
+  return few || cs_options.budget_ppm != 0 ? 1 : 2;
 }
 
 // Returns the time between two rounds of the loop; it was `before`, and the last round has drained
@@ -297,8 +300,7 @@ static uint64_t step_of(bool wall, uint64_t before, uint64_t drained) {
   bool slow = cs_options.budget_ppm != 0 && period > DRAIN_MS * MS;
   if (wall) return period / parts_of(period);
   if (slow) return period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
-  if (cs_wants(CS_WIRE_MODE_CPU) || drained > CS_SAMPLE_RING_BYTES / CALM_PART)
-    return DRAIN_MS * MS;
+  if (cs_engines_have_events() || drained > CS_SAMPLE_RING_BYTES / CALM_PART) return DRAIN_MS * MS;
   return before < CALM_DRAIN_MS * MS / 2 ? before * 2 : CALM_DRAIN_MS * MS;
 }
 

@@ -7,7 +7,6 @@
 // time. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/loop.h"
 #include "agent/program_start.h"

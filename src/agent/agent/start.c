@@ -165,8 +165,8 @@ static void explain_reach(const char *path, struct cs_error *err) {
 }
 
 // A child of the recorded process has the same environment. It is not recorded, and prints nothing
-// about that. The command has closed the descriptor by then, and its number may be another file's.
-static bool is_for_somebody_else(const char *path) {
+// about that. By then, the command has closed the descriptor, and its number may be another file's.
+static bool is_for_other_process(const char *path) {
   static const char own[] = CS_SEALED_LINK_BEGIN "clrsnap" CS_SEALED_LINK_END;
   char link[sizeof own];
   ssize_t n = readlink(path, link, sizeof link);
@@ -188,7 +188,7 @@ static enum open_result find_wire(const char *path, struct cs_error *err) {
     cs_producer_close(&cs_agent.wire);
     if (getenv(CS_WIRE_CHILDREN_ENV) == NULL) return OPEN_TAKEN;
     (void)usleep(NAP_US);
-    if (is_for_somebody_else(path)) return OPEN_TAKEN;
+    if (is_for_other_process(path)) return OPEN_TAKEN;
   }
   return OPEN_TAKEN;
 }
@@ -339,7 +339,7 @@ static void load_compiler(void) {
 HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *options) {
   struct cs_error err = {""};
   bool attached = options->attached;
-  if (!attached && is_for_somebody_else(options->path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  if (!attached && is_for_other_process(options->path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   bool abandoned = attached && is_abandoned();
   if (abandoned || cs_load_acquire(&cs_agent.state) == CS_AGENT_OVER)
     (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);

@@ -122,7 +122,7 @@ static void watch_suspension(uint64_t begun) {
     uint64_t way = cs_clock_ticks_to_ns(cs_tsc() - begun);
     uint64_t rest = way / NAP_PART;
     look.world = cs_load_acquire(&cs_signal.world);
-    look.may_ask = cs_load_relaxed(&cs_signal.suspension.held_ns) * HELD_SHARE <= way;
+    look.may_ask = cs_load_relaxed(&cs_signal.suspension.held_ns) * HELD_SHARE <= elapsed;
     look.asked = 0;
     if (look.world != NULL) cs_threads_visit(look_at, &look);
     nap(rest < LEAST_NAP_NS ? LEAST_NAP_NS : rest > MOST_NAP_NS ? MOST_NAP_NS : rest);
@@ -153,8 +153,8 @@ static void *watch(void *unused) {
     uint64_t begun = cs_load_acquire(&cs_signal.suspension.begun), now = cs_tsc();
     uint64_t way = begun != 0 && now > begun ? cs_clock_ticks_to_ns(now - begun) : 0;
     uint64_t last = cs_load_relaxed(&last_begun);
-    if (begun != 0 && way < PATIENCE_NS)
-      nap(PATIENCE_NS - way);
+    if (begun != 0 && elapsed < PATIENCE_NS)
+      nap(PATIENCE_NS - elapsed);
     else if (begun != 0)
       watch_suspension(begun);
     else if (now > last && cs_clock_ticks_to_ns(now - last) > LINGER_NS)

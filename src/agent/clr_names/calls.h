@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the place where a method's IL calls another method. Any thread that may call the CLR, while
-// both methods are known to be alive. Not for handlers.
+// Finds where a method's IL calls another method. Any thread that may call the CLR, while both
+// methods are known to be alive. Not for handlers.
 #pragma once
 
 #include <stdbool.h>

@@ -69,6 +69,35 @@ bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out) {
   return ok;
 }
 
+static void write_args(ICorProfilerInfo15 *info, const struct cs_class *class, unsigned nesting,
+                       struct cs_text_out *out) {
+  for (unsigned i = 0; i < class->arg_count; i++) {
+    cs_text_add_char(out, i == 0 ? '[' : ',');
+    cs_class_write_as_event(info, class->args[i], nesting, out);
+  }
+  if (class->arg_count > 0) cs_text_add_char(out, ']');
+}
+
+void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, unsigned nesting,
+                             struct cs_text_out *out) {
+  CorElementType element = 0;
+  ClassID element_class = 0;
+  ULONG rank = 0;
+  struct cs_class class;
+  if (id == 0 || nesting == 0) {
+    cs_text_add(out, id == 0 ? "?" : "...");
+  } else if (info->lpVtbl->IsArrayClass(info, id, &element, &element_class, &rank) == S_OK) {
+    cs_class_write_as_event(info, element_class, nesting - 1, out);
+    cs_type_write_ranks(rank, out);
+  } else if (cs_class_read(info, id, &class)) {
+    const char *outer = strrchr(class.name, '+');
+    cs_text_add(out, outer != NULL ? outer + 1 : class.name);
+    write_args(info, &class, nesting - 1, out);
+  } else {
+    cs_text_add(out, "?");
+  }
+}
+
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset) {
   COR_FIELD_OFFSET fields[FIELDS];

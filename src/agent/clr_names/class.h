@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "clr_names/text.h"
 #include "clrsnap/corprof.h"
 
 enum { CS_CLASS_ARGS = 8 };
@@ -23,8 +24,13 @@ struct cs_class {
 // Reads a class. Returns false if it has no metadata (an array, for example), or the CLR returns
 // none.
 bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out);
-// The offset in an object of a field that the class itself declares. Returns false if it has no
-// field of that name.
+// Adds the name that the runtime's events use: "System.Byte[]",
+// "Entry[System.String,System.Int32][]" (without the types that it is nested in). `nesting`: levels
+// left before "...".
+void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, unsigned nesting,
+                             struct cs_text_out *out);
+// Finds the offset in an object of a field that the class itself declares. Returns false if it
+// declares no field of that name.
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset);
 // Finds the offset of its first field, from which the CLR counts the fields of a value type.

@@ -91,7 +91,7 @@ static void write_module(ICorProfilerInfo15 *info, ModuleID module, struct cs_me
 
 // Reads the generic arguments as far as they are known without a frame: the parameters' names, and
 // the arguments themselves where the code is not shared.
-static void read_instantiation(struct context *c, FunctionID function, mdTypeDef type,
+static void read_instantiation(struct context *c, FunctionID function, ClassID of, mdTypeDef type,
                                mdMethodDef method, ModuleID *module) {
   ClassID class_id = 0, method_ids[CS_TYPE_ARGS], class_ids[CS_TYPE_ARGS];
   ULONG32 method_count = 0, class_count = 0;
@@ -102,6 +102,7 @@ static void read_instantiation(struct context *c, FunctionID function, mdTypeDef
     return;
   if (method_count > CS_TYPE_ARGS) method_count = CS_TYPE_ARGS;
   cs_type_instantiate(c->info, method_ids, method_count, NESTING, &c->method_args);
+  if (class_id == 0) class_id = of;
   if (class_id == 0 || c->type_args.count == 0 ||
       FAILED(c->info->lpVtbl->GetClassIDInfo2(c->info, class_id, NULL, NULL, NULL, CS_TYPE_ARGS,
                                               &class_count, class_ids)))
@@ -121,7 +122,7 @@ static void write_method(const struct context *c, const WCHAR *wide, ULONG len,
   if (c->method_args.count > 0) cs_text_add_char(&text, '>');
 }
 
-static bool name_by_metadata(struct context *c, FunctionID function, mdMethodDef method,
+static bool name_by_metadata(struct context *c, FunctionID function, ClassID of, mdMethodDef method,
                              struct cs_method_name *out) {
   WCHAR wide[NAME_UNITS];
   ULONG len = 0, sig_len = 0;
@@ -132,7 +133,7 @@ static bool name_by_metadata(struct context *c, FunctionID function, mdMethodDef
   if (FAILED(c->import->lpVtbl->GetMethodProps(c->import, method, &type, wide, NAME_UNITS, &len,
                                                NULL, &sig, &sig_len, NULL, NULL)))
     return false;
-  read_instantiation(c, function, type, method, &module);
+  read_instantiation(c, function, of, type, method, &module);
   write_method(c, wide, len, out);
   write_module(c->info, module, out);
   // Methods outside of any class belong to the module's pseudo-type.
@@ -169,7 +170,8 @@ static bool name_dynamic(struct context *c, FunctionID function, struct cs_metho
   return true;
 }
 
-bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs_method_name *out) {
+bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, ClassID of,
+                        struct cs_method_name *out) {
   struct context c = {.info = info, .nesting = NESTING};
   mdToken method = 0;
   memset(out, 0, sizeof *out);
@@ -184,7 +186,7 @@ bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs
                                                            (void **)&c.import, &method)) ||
       c.import == NULL)
     return false;
-  bool ok = name_by_metadata(&c, function, method, out);
+  bool ok = name_by_metadata(&c, function, of, method, out);
   (void)c.import->lpVtbl->Release(c.import);
   return ok;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Signature blobs (ECMA-335, II.23.2) as C#-like text. The bytes may be anything: no read is beyond
-// `len`, nesting is bounded. Not for handlers.
+// Signature blobs (ECMA-335, II.23.2) as C#-like text. The bytes need not be valid: nothing beyond
+// `len` is read, and nesting is bounded. Not for handlers.
 #pragma once
 
 #include "clr_names/text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A text that is appended to in a buffer of fixed size, and always terminated. What does not fit is
-// left out, at the border of a character, and sets `cut`. Not for handlers.
+// A text in a buffer of fixed size, to which texts are added, and which is always terminated. What
+// does not fit is left out, from the start of a character on, and sets `cut`. Not for handlers.
 #pragma once
 
 #include "clrsnap/cortypes.h"

@@ -167,7 +167,7 @@ static bool read_class(ICorProfilerInfo15 *info, ClassID class_id, unsigned nest
   return ok;
 }
 
-static void write_ranks(ULONG rank, struct cs_text_out *out) {
+void cs_type_write_ranks(ULONG rank, struct cs_text_out *out) {
   cs_text_add_char(out, '[');
   for (ULONG i = 1; i < rank && i < 32; i++) cs_text_add_char(out, ',');
   cs_text_add_char(out, ']');
@@ -180,7 +180,7 @@ static void write_array(ICorProfilerInfo15 *info, CorElementType element, ClassI
     cs_text_add(out, keyword);
   else
     cs_class_write(info, element_class, nesting - 1, out);
-  write_ranks(rank, out);
+  cs_type_write_ranks(rank, out);
 }
 
 bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_text_out *out) {
@@ -199,7 +199,7 @@ bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_
   cs_text_add(out, read.name.space);
   if (read.name.space[0] != '\0') cs_text_add_char(out, '.');
   cs_type_write(&read.name, &read.args, out);
-  for (unsigned i = 0; i < ranks; i++) write_ranks(rank[i], out);
+  for (unsigned i = 0; i < ranks; i++) cs_type_write_ranks(rank[i], out);
   return true;
 }
 

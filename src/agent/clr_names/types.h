@@ -27,7 +27,9 @@ void cs_type_write(const struct cs_type_name *name, const struct cs_type_args *a
 // The same, but "int" for System.Int32: for arguments and parameters.
 void cs_type_write_short(const struct cs_type_name *name, const struct cs_type_args *args,
                          struct cs_text_out *out);
-// The names of the generic parameters of a TypeDef or MethodDef: "TKey", "TValue".
+// Adds an array's brackets: "[]", "[,]".
+void cs_type_write_ranks(ULONG rank, struct cs_text_out *out);
+// Reads the names of the generic parameters of a TypeDef or MethodDef: "TKey", "TValue".
 void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args *out);
 
 // Adds the name of a ClassID: "int", "List<string>[]". `nesting`: levels left before "...".

@@ -42,7 +42,7 @@ static bool send_signal(const struct cs_thread *entry, uint32_t tid, bool urg) {
   return syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, info.si_signo, &info) == 0;
 }
 
-static bool may_be_sent_one(const struct cs_thread *entry) {
+static bool may_be_signalled(const struct cs_thread *entry) {
   // install_altstacks.c counts the time that a thread without its larger stack is not sampled.
   if (!cs_thread_may_be_signalled(entry) || cs_thread_room(entry) != CS_ROOM_ENOUGH) return false;
   return cs_signals_are_safe();
@@ -51,7 +51,7 @@ static bool may_be_sent_one(const struct cs_thread *entry) {
 // Returns false if the program uses both signals itself.
 static bool have_signal(bool urg) {
   struct cs_error why;
-  if (urg || cs_own_signal_is_there(&why)) return true;
+  if (urg || cs_own_signal_ensure(&why)) return true;
   if (!reported) cs_producer_add_note(&cs_agent.wire, why.text);
   reported = true;
   return false;
@@ -62,13 +62,13 @@ static bool is_pending(const struct cs_thread *entry, enum cs_asked what) {
 }
 
 bool cs_ask_may_report(const struct cs_thread *entry) {
-  return may_be_sent_one(entry) && !is_pending(entry, CS_ASKED_REGS);
+  return may_be_signalled(entry) && !is_pending(entry, CS_ASKED_REGS);
 }
 
 bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight) {
-  if (!may_be_sent_one(entry)) return false;
-  // From here on a program that has begun to use SIGURG is sent none.
+  if (!may_be_signalled(entry)) return false;
+  // From here on, a program that has begun to use SIGURG is sent none.
   if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
   bool urg = cs_sigurg_is_taken();
   if (is_pending(entry, what) || !have_signal(urg)) return false;
@@ -89,8 +89,7 @@ void cs_ask_straggler(struct cs_agent_thread *t, uint32_t type) {
   struct cs_error why;
   cs_store_relaxed(&entry->asked_type, type);
   bool urg = cs_sigurg_is_taken();
-  if (!may_be_sent_one(entry) || (urg ? cs_sigurg_is_lost() : !cs_own_signal_is_there(&why)))
-    return;
+  if (!may_be_signalled(entry) || (urg ? cs_sigurg_is_lost() : !cs_own_signal_ensure(&why))) return;
   if (cs_or_seq(&entry->asked, (uint32_t)CS_ASKED_STRAGGLER) != 0) return;
   cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
   if (!send_signal(entry, t->tid, urg) || urg != cs_sigurg_is_taken())

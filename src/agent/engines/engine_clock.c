@@ -36,10 +36,10 @@
 #define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped
 
 enum {
-  LATE_NS = 150000,   // a look that is later than this was brought by the tick, not by its timer
-  SAME_NS = 20000,    // at most between a thread's last moment on a processor and our first there
-  SLICE_NS = 100000,  // what we ask the scheduler for: a short slice is granted sooner
-  REST = 59,          // looks take a sixtieth of a processor at most
+  LATE_NS = 150000,   // a look that is later than this was woken by the tick, not by its timer
+  SAME_NS = 20000,    // at most, from a thread's last moment on a processor to our first there
+  SLICE_NS = 100000,  // requested from the scheduler, which grants a short slice sooner
+  REST = 79,          // looks take at most an eightieth of a processor or the program's CPU time
   PART = 64,          // the part of a thread's difference that its next sample makes up for
   MEMORY = 32,        // looks in the average of `lateness`
   COSTS = 64,         // looks in the averages of `cost_ns` and `busy`
@@ -53,9 +53,14 @@ enum {
 // the thread's samples so far stand, on average, for this part of a period less than it has used.
 #define LEAD 0.46
 
+// The least part of a processor that a program is assumed to use.
+#define LEAST_BUSY 0.125
+
 static struct {
   double used_ns, asked_ns;  // lately
-  double missing_ns;  // the CPU time that no samples stand for; negative: they stand for more
+  double all_ns;             // CPU time since the recording began
+  double missing_ns;  // the CPU time that no samples stand for; negative: samples stand for too
+                      // much
   double usual_ns;    // what the samples of this look stand for
   uint64_t ended_ns;  // CPU time of threads that have ended since the last look. Atomic
 } account;
@@ -65,9 +70,11 @@ static struct {
   uint64_t begin_ns, due_ns;
   uint64_t weight_ns;  // the mean time until the next look
   uint64_t taken, late;
-  bool hurried;
+  bool prompt;
   double lateness;                // the share of late ones among the last looks
   double cost_ns;                 // the average CPU time of the last looks
+  double busy_ns, lasted_ns;      // the program's recent CPU time, and the wall time of that
+  uint64_t taken_ns;              // when the last look was
   struct cs_pinned_list stopped;  // threads that have run since the last look but do not now
 } looks;
 
@@ -77,17 +84,19 @@ static struct {
 // so nothing that recurs with that period, or a fraction of it, is in step with the looks. After a
 // late one, whose moment the scheduler chose, it comes anywhere in the next period.
 static void plan(uint64_t now_ns, bool late) {
+  double busy = looks.busy_ns / looks.lasted_ns;
+  busy = busy < LEAST_BUSY ? LEAST_BUSY : busy < 1 ? busy : 1;
   uint64_t period = cs_load_acquire(&cs_agent.period_ns),
-           rest_ns = (uint64_t)(looks.cost_ns * REST);
+           rest_ns = (uint64_t)(looks.cost_ns * REST / busy);
   if (period < rest_ns) period = rest_ns;
   looks.weight_ns = period;
   looks.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&looks.random) % (period + 1);
 }
 
-// By default the kernel may wake a thread some 50 us late to save power, and then has it wait for
-// the next tick rather than preempt another. Both can be changed without any privilege; where they
-// cannot, more looks are late.
-static void hurry(void) {
+// By default, the kernel may wake a thread some 50 us late to save power, and then lets it wait for
+// the next tick rather than preempt another thread. Both can be changed without privileges; where
+// they cannot, more looks are late.
+static void request_prompt_wakeups(void) {
   struct {
     uint32_t size, policy;
     uint64_t flags;
@@ -172,6 +181,7 @@ static double corrected(double usual, double part) {
 }
 
 static void account_for(uint64_t used_ns) {
+  account.all_ns += (double)used_ns;
   account.used_ns += (double)used_ns;
   account.missing_ns += (double)used_ns;
 }
@@ -213,13 +223,21 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   return true;
 }
 
+static void note_busy(double used_ns, uint64_t now_ns) {
+  looks.busy_ns += used_ns - looks.busy_ns / COSTS;
+  looks.lasted_ns += (double)(now_ns - looks.taken_ns) - looks.lasted_ns / COSTS;
+  looks.taken_ns = now_ns;
+}
+
 static void look(uint64_t now_ns) {
+  double before = account.all_ns;
   looks.taken++;
   looks.stopped.count = 0;
   account_for(cs_take_seq(&account.ended_ns, 0));
   account.usual_ns = corrected((double)looks.weight_ns * account.used_ns / account.asked_ns,
                                account.missing_ns / LATELY);
   cs_threads_visit(look_at, NULL);
+  note_busy(account.all_ns - before, now_ns);
   if (looks.stopped.count == 0) return;
   const struct cs_pinned *preempted = find_preempted(now_ns);
   if (preempted != NULL) ask(preempted->agent, preempted->thread);
@@ -259,7 +277,8 @@ static bool begin(struct cs_error *why) {
   if (!is_allowed(why)) return false;
   memset(&looks, 0, sizeof looks);
   looks.random = cs_tsc() | 1;
-  looks.begin_ns = cs_clock_now_ns();
+  looks.begin_ns = looks.taken_ns = cs_clock_now_ns();
+  looks.busy_ns = looks.lasted_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
   memset(&account, 0, sizeof account);
   account.used_ns = account.asked_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
   plan(looks.begin_ns, true);
@@ -287,8 +306,8 @@ static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_n
                  struct cs_error *why) {
   (void)self;
   (void)why;
-  if (!looks.hurried) hurry();
-  looks.hurried = true;
+  if (!looks.prompt) request_prompt_wakeups();
+  looks.prompt = true;
   *next_ns = looks.due_ns;
   if (now_ns < looks.due_ns) return true;
   bool late = now_ns - looks.due_ns > LATE_NS;
@@ -303,6 +322,7 @@ static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_n
 static const char *unseen(void) {
   static char text[200];
   double seconds = (double)(cs_clock_now_ns() - looks.begin_ns) / 1e9;
+  if (looks.taken + looks.late < FIRST) return "";  // not known yet
   (void)snprintf(text, sizeof text,
                  "%.0f looks a second at random moments%s; %.1f %% of them were late and left out",
                  (double)looks.taken / seconds, looks.lateness > HOPELESS ? ", but most late" : "",

@@ -262,7 +262,7 @@ static bool begin_user(struct cs_error *why) {
 }
 
 // Appends a sentence.
-static void say(char *text, size_t cap, const char *format, ...) {
+static void append(char *text, size_t cap, const char *format, ...) {
   size_t used = strlen(text);
   va_list args;
   va_start(args, format);
@@ -276,20 +276,20 @@ static const char *unseen(void) {
   uint32_t most_hz = cs_perf_most_hz();
   text[0] = '\0';
   if (cs_options.event == 0 && most_hz != 0 && most_hz < cs_options.hz)
-    say(text, sizeof text,
-        "kernel.perf_event_max_sample_rate allows no more than %u samples a "
-        "second and thread",
-        most_hz);
+    append(text, sizeof text,
+           "kernel.perf_event_max_sample_rate allows no more than %u samples a "
+           "second and thread",
+           most_hz);
   if (perf.ringless > 0)
-    say(text, sizeof text, "%u thread%s without kernel frames: %s", perf.ringless,
-        perf.ringless == 1 ? " is" : "s are",
-        perf.ringless_error == EPERM
-            ? "8 KiB of locked memory for each are more than is allowed (raise ulimit -l or "
-              "kernel.perf_event_mlock_kb)"
-            : strerror(perf.ringless_error));
+    append(text, sizeof text, "%u thread%s without kernel frames: %s", perf.ringless,
+           perf.ringless == 1 ? " is" : "s are",
+           perf.ringless_error == EPERM
+               ? "8 KiB of locked memory for each are more than is allowed (raise ulimit -l or "
+                 "kernel.perf_event_mlock_kb)"
+               : strerror(perf.ringless_error));
   if (perf.kernel_unknown > 0)
-    say(text, sizeof text, "of %lu samples it is not known whether they were in the kernel",
-        (unsigned long)perf.kernel_unknown);
+    append(text, sizeof text, "of %lu samples it is not known whether they were in the kernel",
+           (unsigned long)perf.kernel_unknown);
   return text;
 }
 
@@ -376,8 +376,9 @@ static void change(struct cs_agent_thread *t) {
 
 // ---- The agent's loop ----
 
-// A clock stands if its thread has used several periods of CPU time without a sample.
-static bool clock_stands(struct cs_agent_thread *t, uint64_t now) {
+// Returns whether the clock has stopped: its thread has used several periods of CPU time without a
+// sample.
+static bool clock_has_stopped(struct cs_agent_thread *t, uint64_t now) {
   uint64_t sampled = cs_load_relaxed(&t->thread->cpu_ns);
   uint64_t since = t->checked_ns > sampled ? t->checked_ns : sampled;
   if (now < since + PATIENCE * period()) return false;
@@ -385,15 +386,15 @@ static bool clock_stands(struct cs_agent_thread *t, uint64_t now) {
   return true;
 }
 
-// Other events may not overflow for long. One stands if its thread has run while the event was not
-// enabled.
-static bool count_stands(struct cs_agent_thread *t, uint64_t now) {
+// Other events may not overflow for a long time. Such an event has stopped if its thread has run
+// while the event was not enabled.
+static bool count_has_stopped(struct cs_agent_thread *t, uint64_t now) {
   uint64_t values[2];  // its count, and for how long it has been enabled
   if (read(t->thread->perf.fd, values, sizeof values) != sizeof values) return false;
-  bool stands = t->checked_ns != 0 && now > t->checked_ns + MS && values[1] == t->enabled_ns;
+  bool stopped = t->checked_ns != 0 && now > t->checked_ns + MS && values[1] == t->enabled_ns;
   t->checked_ns = now;
   t->enabled_ns = values[1];
-  return stands;
+  return stopped;
 }
 
 // An event stops if its signal was lost, if its thread blocks the signal, or if the kernel disarms
@@ -404,7 +405,7 @@ static bool check(struct cs_agent_thread *t, void *data) {
   uint64_t now = t->engine == data ? cs_cpu_ns_of(t->tid) : 0;
   if (now == 0) return true;
   bool is_there = is_event(t->thread->perf.fd, t->event_id);
-  if (cs_options.event != 0 ? is_there && !count_stands(t, now) : !clock_stands(t, now))
+  if (cs_options.event != 0 ? is_there && !count_has_stopped(t, now) : !clock_has_stopped(t, now))
     return true;
   if (is_there) {
     (void)ioctl(t->thread->perf.fd, PERF_EVENT_IOC_REFRESH, 1);

@@ -143,6 +143,13 @@ uint64_t cs_engines_poll(uint64_t now_ns) {
   return next;
 }
 
+bool cs_engines_have_events(void) {
+  bool have = false;
+  for (size_t i = 0; i < CS_COUNT(engines); i++)
+    have = have || (engines[i] != &cs_engine_clock && state.standing[i] == WORKS);
+  return have;
+}
+
 static bool change_period(struct cs_agent_thread *t, void *data) {
   (void)data;
   if (t->engine != NULL && t->engine->change != NULL) t->engine->change(t);

@@ -8,4 +8,4 @@
 
 void cs_handler_times_begin(void);  // before any event is opened
 bool cs_handler_times_are_noted(void);
-void cs_handler_times_end(void);  // no handler runs any more
+void cs_handler_times_end(void);  // when no handler runs any more

@@ -25,7 +25,6 @@
 #include "snapshot/self.h"
 #include "state/event_names.h"
 #include "state/throttle.h"
-#include "state/type_sums.h"
 
 // The provider's events, from its manifests (.NET 9 and 10).
 enum {

@@ -19,7 +19,11 @@
 // The provider's keywords, from its manifests (.NET 9 and 10).
 #define KEYWORD_GC 0x1ull
 #define KEYWORD_CONTENTION 0x4000ull
-#define KEYWORD_EXCEPTION 0x8000ull
+// Of the exceptions' events, only that of a throw has this keyword as well as their own. To decide
+// whether to prepare an event, the runtime combines all sessions' keywords and the highest of their
+// levels; so with the exceptions' own keyword, and another mode's level, it would find the names of
+// methods for each catch, filter and finally clause, for nobody.
+#define KEYWORD_MONITORING 0x200000000ull
 #define KEYWORD_WAIT_HANDLE 0x40000000000ull
 #define KEYWORD_ALLOCATION_SAMPLING 0x80000000000ull
 enum {
@@ -52,7 +56,7 @@ static void choose_keywords(void) {
   sessions[1] = (struct session){.keywords = cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,
                                  .level = LEVEL_VERBOSE};
   sessions[2] = (struct session){
-      .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_EXCEPTION : 0, .level = LEVEL_ERROR};
+      .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_MONITORING : 0, .level = LEVEL_ERROR};
 }
 
 // ---- The thread ----

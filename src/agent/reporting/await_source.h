@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where an async method that is awaited by no Task has its awaiter. The agent's thread only, while
-// the class is known to be alive. Not for handlers.
+// Where an async method whose awaiter is not in a Task has it. The agent's thread only, while the
+// class is known to be alive. Not for handlers.
 #pragma once
 
 #include "clr_names/class.h"

@@ -49,7 +49,7 @@ struct box {
 };
 enum { BOXES = CS_AWAIT_TYPES };
 static struct box *boxes;
-static uint32_t type_count, site_count, forgets, seen_forgets;
+static uint32_t type_count, site_count, forgets, learnt_forgets;
 enum { STATES = CS_AWAITS_AMBIGUOUS + 1 };
 static uint32_t states[STATES];  // samples, by the state of their chains
 
@@ -209,9 +209,9 @@ static void add_site(uint64_t ip, uint64_t class) {
   for (; table.sites[at].ip != 0; at = (at + 1) & (CS_AWAIT_SITES - 1))
     if (table.sites[at].ip == ip) return;
   cs_store_release(&table.sites[at].class, class);
-  cs_store_release(&table.sites[at].seen, 0u);
+  cs_store_release(&table.sites[at].last_class, 0u);
   cs_store_release(&table.sites[at].places,
-                   CS_AWAIT_PLACES | (uint64_t)seen_forgets << CS_AWAIT_LIFE_AT);
+                   CS_AWAIT_PLACES | (uint64_t)learnt_forgets << CS_AWAIT_LIFE_AT);
   cs_store_release(&table.sites[at].ip, ip);
   site_count++;
 }
@@ -293,7 +293,7 @@ uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *n
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class class;
   struct cs_method method;
-  ClassID told = 0;
+  ClassID class_id = 0;
   uint64_t runner = runner_of(name);
   if (!cs_options.async_callers || (runner == 0 && !may_run_box(name)) ||
       !cs_method_read(&cs_library.world, function, &method) || method.dynamic)
@@ -301,9 +301,10 @@ uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *n
   if (runner != 0)
     return cs_class_read(info, (ClassID)method.class, &class) && is_runner(&class, runner) ? runner
                                                                                            : 0;
-  // For shared code this may return no class.
-  if (FAILED(info->lpVtbl->GetFunctionInfo2(info, function, 0, &told, NULL, NULL, 0, NULL, NULL)) ||
-      (told != 0 && told != method.class))
+  // For shared code, this may return no class.
+  if (FAILED(info->lpVtbl->GetFunctionInfo2(info, function, 0, &class_id, NULL, NULL, 0, NULL,
+                                            NULL)) ||
+      (class_id != 0 && class_id != method.class))
     return 0;
   return cs_class_read(info, (ClassID)method.class, &class) && is_box_name(&class) ? method.class
                                                                                    : 0;
@@ -319,7 +320,7 @@ static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   *kind = CS_AWAIT_PROMISE;
   if (class->arg_count == 0 || !cs_class_read(info, class->args[class->arg_count - 1], &machine) ||
       !cs_class_method(info, &machine, u"MoveNext", &token, &function) ||
-      !cs_method_name_get(info, function, &name) || name.kind != CS_NAME_METHOD)
+      !cs_function_name(function, &name) || name.kind != CS_NAME_METHOD)
     return true;
   uint32_t id;
   if (!cs_method_to_wire(&name, &id)) return false;
@@ -428,12 +429,12 @@ static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t 
 // Returns NULL if the class is not named. The entry of a Task that is not a box is empty: it is
 // passed over.
 static const struct box *box_of(uint64_t word) {
-  static const struct box nobody;
+  static const struct box no_method;
   uint64_t class = CS_AWAIT_WORD_CLASS(word);
   const struct box *box = box_slot(class);
   if (box->class != 0) return box;
   uint64_t type = *type_slot(class);
-  return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_PROMISE ? &nobody : NULL;
+  return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_PROMISE ? &no_method : NULL;
 }
 
 // Returns whether the chain's first box is run by the frame that it was found in.
@@ -444,28 +445,29 @@ static bool is_first(const struct cs_sample *s, const uint64_t *wire, uint64_t w
   return first != NULL && first->identity != 0 && is_run_by(s, wire, first->identity);
 }
 
-// Handlers need not verify the next box of this class at this return address.
-static void note_seen(const struct cs_sample *s, const uint64_t *wire) {
+// Notes the box's class, so that handlers need not verify the next box of this class at this return
+// address.
+static void note_class(const struct cs_sample *s, const uint64_t *wire) {
   const uint64_t *words = &s->frames[s->frame_count];
   if (chain_length(s) == 0 || !is_first(s, wire, words[0])) return;
   uint64_t ip = CS_FRAME_WORD_IP(s->frames[s->await_at]);
   uint32_t at = cs_await_slot(ip, CS_AWAIT_SITES);
   while (table.sites[at].ip != 0 && table.sites[at].ip != ip) at = (at + 1) & (CS_AWAIT_SITES - 1);
   if (table.sites[at].ip == ip)
-    cs_store_release(&table.sites[at].seen, CS_AWAIT_WORD_CLASS(words[0]));
+    cs_store_release(&table.sites[at].last_class, CS_AWAIT_WORD_CLASS(words[0]));
 }
 
 static void learn(const struct cs_sample *s, const uint64_t *wire) {
   uint32_t now = cs_load_acquire(&forgets);
-  if (now != seen_forgets) {
+  if (now != learnt_forgets) {
     memset(boxes, 0, BOXES * sizeof *boxes);
     type_count = site_count = 0;
-    seen_forgets = now;
+    learnt_forgets = now;
   }
   if (!cs_unload_begin_naming(s->code_generation)) return;
   learn_sites(s, wire, s->frame_count);
   learn_classes(s);
-  note_seen(s, wire);
+  note_class(s, wire);
   cs_unload_end_naming();
 }
 
@@ -489,7 +491,7 @@ void cs_awaits_log(void) {
   if (!cs_options.async_callers) return;
   cs_log(
       "chains of awaiters: %u complete, %u several, %u cut, %u of new classes, %u while the "
-      "runtime stood still, %u without a box; %u classes, %u return addresses",
+      "runtime was suspended, %u without a box; %u classes, %u return addresses",
       states[CS_AWAITS_COMPLETE], states[CS_AWAITS_SEVERAL], states[CS_AWAITS_CUT],
       states[CS_AWAITS_UNKNOWN], states[CS_AWAITS_STOPPED], states[CS_AWAITS_AMBIGUOUS], type_count,
       site_count);

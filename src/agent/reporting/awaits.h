@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The async methods that await the ones on a stack (signal/awaits.h). All but cs_awaits_start do
-// nothing in a recording that does not want them. Not for handlers.
+// The async methods that await the ones on a stack (signal/awaits.h). In a recording that does not
+// want them, all of these do nothing. Not for handlers.
 #pragma once
 
 #include "base/error.h"
@@ -26,4 +26,4 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
 // methods, innermost first. Returns how many, CS_AWAITS_MOST at most. `wire`: the sample's own
 // frames.
 uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out);
-void cs_awaits_log(void);  // how chains have ended
+void cs_awaits_log(void);  // logs how chains have ended

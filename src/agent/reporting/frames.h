@@ -11,4 +11,4 @@ struct cs_frame_origin {  // of a sample's frames
 };
 // Translates a frame. Returns false if there is no room for a record that the frame needs.
 bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out);
-void cs_frames_forget(void);  // the recording is over; the next one has ids of its own
+void cs_frames_forget(void);  // when the recording is over; the next one has its own ids

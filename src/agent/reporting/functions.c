@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "codemap/method.h"
+#include "life/library.h"
 #include "reporting/modules.h"
 #include "reporting/stub_shapes.h"
 #include "reporting/unload.h"
@@ -37,7 +39,7 @@ static struct entry *slot_of(uint64_t key) {
   return e;
 }
 
-static bool is_of_use(const struct entry *e) {
+static bool is_valid(const struct entry *e) {
   return e->key != 0 && !(e->collectible && cs_unload_is_forgotten(e->generation));
 }
 
@@ -46,7 +48,7 @@ static bool is_of_use(const struct entry *e) {
 bool cs_function_reserve(void) {
   if (used * 2 < table_size) return true;
   uint32_t old_size = table_size, size = old_size == 0 ? 1024 : old_size, kept = 0;
-  for (uint32_t i = 0; i < old_size; i++) kept += is_of_use(&table[i]);
+  for (uint32_t i = 0; i < old_size; i++) kept += is_valid(&table[i]);
   if (kept * 4 > old_size && old_size > 0) size = old_size * 2;
   struct entry *old = table, *fresh = calloc(size, sizeof *fresh);
   if (fresh == NULL) return false;
@@ -54,7 +56,7 @@ bool cs_function_reserve(void) {
   table_size = size;
   used = kept;
   for (uint32_t i = 0; i < old_size; i++)
-    if (is_of_use(&old[i])) *slot_of(old[i].key) = old[i];
+    if (is_valid(&old[i])) *slot_of(old[i].key) = old[i];
   free(old);
   return true;
 }
@@ -74,6 +76,12 @@ void cs_function_remember(uint64_t key, const struct cs_method_at *method, uint3
 
 size_t cs_function_table_bytes(void) {
   return table_size * sizeof *table;
+}
+
+bool cs_function_name(FunctionID function, struct cs_method_name *out) {
+  struct cs_method method;
+  bool has_class = cs_method_read(&cs_library.world, function, &method) && !method.dynamic;
+  return cs_method_name_get(cs_agent.info, function, has_class ? (ClassID)method.class : 0, out);
 }
 
 // ---- Records ----
@@ -107,7 +115,7 @@ bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, u
   static struct cs_method_name name;
   if (!cs_function_reserve()) return false;
   if (cs_function_find(function_id, into, id)) return true;
-  (void)cs_method_name_get(cs_agent.info, function_id, &name);
+  (void)cs_function_name(function_id, &name);
   if (name.kind == CS_NAME_METHOD && cs_options.lines && !cs_module_to_wire(&name)) return false;
   *id = ++last_id;
   if (!cs_function_put(*id, &name)) return false;

@@ -25,6 +25,9 @@ void cs_function_remember(uint64_t key, const struct cs_method_at *method, uint3
 // it has code of its own.
 bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, uint32_t *id);
 
+// Names a function (clr_names/names.h).
+bool cs_function_name(FunctionID function, struct cs_method_name *out);
+
 // ---- Records ----
 uint32_t cs_function_new_id(void);  // unique, even if the record of an id did not fit
 bool cs_function_put(uint32_t id, const struct cs_method_name *name);

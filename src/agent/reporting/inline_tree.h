@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the JIT has inlined into a method: a tree of methods, and which of them each piece of the
-// machine code comes from. Not for handlers.
+// What the JIT has inlined into a method: a tree of methods, and from which of them each piece of
+// the machine code comes. Not for handlers.
 #pragma once
 
 #include "base/base.h"

@@ -23,7 +23,7 @@ static struct {
   uint64_t class;
   char *name;
 } slots[SLOTS];
-static uint32_t forgets, seen_forgets;  // the first is atomic
+static uint32_t forgets, known_forgets;  // the first is atomic
 
 // A lock of this class is in use, so the class has been loaded.
 void cs_lock_types_learn(void) {
@@ -66,8 +66,8 @@ static char *read_name(uint64_t class, uint32_t generation) {
 const char *cs_lock_type_name(uint64_t class, uint32_t generation) {
   uint32_t at = (uint32_t)cs_hash_word(class, 32) % SLOTS, now = cs_load_acquire(&forgets);
   if (class == 0) return NULL;
-  if (now != seen_forgets) forget_all();
-  seen_forgets = now;
+  if (now != known_forgets) forget_all();
+  known_forgets = now;
   if (slots[at].class == class) return slots[at].name;
   char *name = read_name(class, generation);
   if (name == NULL) return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The types of objects whose locks are waited for. The agent's thread only, except where stated. Not
-// for handlers.
+// The types of objects whose locks are waited for. The agent's thread only, except where stated.
+// Not for handlers.
 #pragma once
 
 #include <stdint.h>

@@ -63,7 +63,7 @@ static bool put_il_map(uint32_t id, uint64_t start) {
 static bool put_method(const struct cs_method_at *method, uint32_t id) {
   static struct cs_method_name name;
   FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
-  (void)cs_method_name_get(cs_agent.info, function, &name);
+  (void)cs_function_name(function, &name);
   if (cs_options.lines && name.kind == CS_NAME_METHOD &&
       (!put_il_map(id, method->start) || !cs_module_to_wire(&name)))
     return false;

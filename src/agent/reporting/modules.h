@@ -8,4 +8,4 @@
 // Sends the record of the method's module, which is loaded, unless the wire has it. Returns false
 // if there is no room.
 bool cs_module_to_wire(const struct cs_method_name *name);
-void cs_modules_free(void);  // the recording is over
+void cs_modules_free(void);  // when the recording is over

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stubs of the runtime's, recognised by their instructions. The agent's thread only. Not for
-// handlers.
+// The runtime's stubs, recognised by their instructions. The agent's thread only. Not for handlers.
 #pragma once
 
 #include <stdint.h>

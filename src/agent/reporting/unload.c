@@ -69,10 +69,10 @@ static bool empty_ring(void) {
   cs_add_seq(&waiters, 1);
   for (uint64_t now = cs_clock_now_ns();
        now < until && cs_agent_is_active() && !holds_up_suspension(); now = cs_clock_now_ns()) {
-    uint32_t seen = __atomic_load_n(&drains, __ATOMIC_SEQ_CST);
+    uint32_t before = __atomic_load_n(&drains, __ATOMIC_SEQ_CST);
     if (is_read(head)) break;
     cs_agent_wake();
-    cs_futex_wait_until(&drains, seen, now + DRAIN_NAP_NS);
+    cs_futex_wait_until(&drains, before, now + DRAIN_NAP_NS);
   }
   cs_add_seq(&waiters, (uint32_t)-1);
   return is_read(head);

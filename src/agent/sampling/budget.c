@@ -152,8 +152,8 @@ void cs_budget_update(uint64_t now_ns) {
   share_out();
   uint32_t hz = wanted_hz(), now = budget.hz_now;
   uint32_t change = hz > now ? hz - now : now - hz;
-  bool at_end = hz == cs_options.hz || hz == LEAST_HZ;
-  if (change == 0 || (!at_end && change * 100 < now * NARROW)) return;
+  bool at_limit = hz == cs_options.hz || hz == LEAST_HZ;
+  if (change == 0 || (!at_limit && change * 100 < now * NARROW)) return;
   cs_log("budget: %.3f %% of a processor at %u Hz; %u Hz from now on",
          100 * budget.cost / budget.time, now, hz);
   budget.hz_now = hz;

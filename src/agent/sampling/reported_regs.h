@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The registers of threads that sleep where /proc shows too few of them for a walk to the stack's
-// base: below native code that finds its caller by the frame pointer, and without managed code
-// above that. Such a thread is sent one signal, whose handler reports the registers, and is walked
-// by them as long as it sleeps there. The agent's thread only. Not for handlers.
+// The registers of threads that sleep where /proc shows too few registers for a walk to the stack's
+// base: in native code that finds its caller by the frame pointer, with no managed code above it.
+// Such a thread is sent one signal, whose handler reports its registers, and is walked by these as
+// long as it sleeps there. The agent's thread only. Not for handlers.
 #pragma once
 
 #include "state/threads.h"

@@ -180,18 +180,18 @@ void cs_threads_add_native(uint32_t tid) {
   struct cs_agent_thread *t = is_managed(tid) ? NULL : of_entry(entry);
   if (t != NULL) {
     begin_sampling(t, tid);
-    t->seen = true;
+    t->found = true;
   } else {
     cs_registry_destroyed_entry(entry);
   }
   cs_threads_unlock();
 }
 
-// A native thread that is in the list lives; its stack may be known by now.
-static bool see_native(struct cs_agent_thread *t, void *data) {
+// Notes that the native thread lives; its stack may be known by now.
+static bool note_native(struct cs_agent_thread *t, void *data) {
   uint32_t tid = *(const uint32_t *)data;
   if (t->clr_thread != 0 || t->tid != tid) return true;
-  t->seen = true;
+  t->found = true;
   if (cs_thread_room(t->thread) != CS_ROOM_UNKNOWN) return false;
   cs_thread_learn_stack(t->thread, tid);
   t->room_unknown = cs_thread_room(t->thread) == CS_ROOM_UNKNOWN;
@@ -209,7 +209,7 @@ static void scan(uint32_t tid) {
   if (entry == NULL)
     cs_threads_add_native(tid);
   else if (entry->clr_thread == 0)
-    cs_threads_visit(see_native, &tid);
+    cs_threads_visit(note_native, &tid);
 }
 
 void cs_threads_scan_native(void) {
@@ -250,10 +250,10 @@ uint32_t cs_threads_count_unknown(void) {
 
 // ---- Threads that are gone ----
 
-static bool is_native_unseen(struct cs_agent_thread *t) {
-  bool unseen = t->clr_thread == 0 && !t->seen;
-  t->seen = false;
-  return unseen;
+static bool is_native_gone(struct cs_agent_thread *t) {
+  bool gone = t->clr_thread == 0 && !t->found;
+  t->found = false;
+  return gone;
 }
 
 static bool is_managed_ended(struct cs_agent_thread *t) {
@@ -276,7 +276,7 @@ static void sweep(bool (*is_gone)(struct cs_agent_thread *thread), enum ending e
 }
 
 void cs_threads_sweep_native(void) {
-  sweep(is_native_unseen, NATIVE_ENDED);
+  sweep(is_native_gone, NATIVE_ENDED);
 }
 
 void cs_threads_sweep_ended(void) {

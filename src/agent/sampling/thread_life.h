@@ -44,5 +44,5 @@ void cs_natives_reset(void);            // forgets all of them
 
 // ---- A recording ----
 void cs_threads_start(void);
-void cs_threads_stop(void);      // no thread is sampled any more
-void cs_threads_free_all(void);  // the last sample has been read
+void cs_threads_stop(void);      // from then on, no thread is sampled
+void cs_threads_free_all(void);  // when the last sample has been read

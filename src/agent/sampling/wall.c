@@ -50,11 +50,12 @@ void cs_wall_resumed(void) {
   cs_store_release(&suspended_for, (int)NOT_SUSPENDED);
 }
 
-// The event name of what holds the thread up, in the place of the runtime's frames; 0: nothing. A
-// thread that returns from native code meanwhile, or waits to collect itself, is not recognised.
-static uint32_t held_up_name(const struct cs_asleep *asleep) {
+// Returns the event name that stands for the runtime's frames of a thread that the runtime has
+// stopped, or 0 if it has not. A thread that returns from native code meanwhile, or that waits to
+// start a collection, is not recognised.
+static uint32_t suspension_name(const struct cs_asleep *asleep) {
   int reason = cs_load_acquire(&suspended_for);
-  if (!cs_asleep_is_held_up(asleep)) return 0;
+  if (!cs_asleep_is_suspended(asleep)) return 0;
   bool collection = reason == COR_PRF_SUSPEND_FOR_GC || reason == COR_PRF_SUSPEND_FOR_GC_PREP;
   return cs_event_name_of(collection ? "[waits for GC]" : "[waits for the runtime to resume]");
 }
@@ -84,7 +85,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     return CS_ASLEEP_YES;
   }
   bool reported = cs_reported_regs_use(d, &asleep->regs);
-  uint32_t held_up = tick ? held_up_name(asleep) : 0;
+  uint32_t suspended = tick ? suspension_name(asleep) : 0;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
   if (written && cs_sample_has_label(place.sample)) cs_asleep_read_beyond(asleep);
   bool valid = cs_asleep_end(asleep);
@@ -97,7 +98,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     cs_sample_drop(&place);
     return CS_ASLEEP_MOVED;
   }
-  place.sample->type = held_up;
+  place.sample->type = suspended;
   if (event != NULL) {
     place.sample->tsc = event->tsc;
     place.sample->weight = event->weight;
@@ -185,6 +186,10 @@ void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
       if (!sample(&due.at[i], look == CS_ASLEEP_PATIENCE)) due.at[left++] = due.at[i];
     due.count = left;
   }
+}
+
+size_t cs_wall_threads(void) {
+  return all.count;
 }
 
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event) {

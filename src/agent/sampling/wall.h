@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mode wall: in every period a sample of each managed thread, whether it runs or waits. The agent's
-// thread only, but for the callbacks. Not for handlers.
+// Mode wall: in every period, a sample of each managed thread, whether it runs or waits. The
+// agent's thread only, except for the callbacks. Not for handlers.
 #pragma once
 
 #include "state/threads.h"
@@ -8,7 +8,8 @@
 
 // Samples part `part` of `parts` of the threads.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
-// Takes a sample of a thread that waits, because of an event, if it still does.
+size_t cs_wall_threads(void);  // at the last look
+// Takes an event's sample of a thread that waits, if it still does.
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event);
 // Takes a sample of a sleeping thread because it holds a lock. Returns CS_ASLEEP_YES if the sample
 // was taken, lost, or counted as released.

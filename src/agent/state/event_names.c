@@ -27,7 +27,7 @@ static struct name *names;  // by number - 1
 static uint32_t count, capacity;
 static uint32_t *slots;  // open addressing; numbers, twice as many as `capacity`; 0: free
 static struct {
-  uint64_t all, unsampled;
+  uint64_t unsampled, sampled;
 } counts[MOST_NAMES + 1];  // by number; 1 MiB, of which few pages are touched
 static uint32_t life;      // bumped when all numbers become invalid
 
@@ -81,15 +81,17 @@ uint32_t cs_event_name_of(const char *text) {
 
 // Only one word is written, because threads that throw at the same time contend for its cache line.
 uint64_t cs_event_name_count(uint32_t name) {
-  cs_add_relaxed(&counts[name].unsampled, 1);
-  return cs_add_relaxed(&counts[name].all, 1) + 1;
+  return cs_add_relaxed(&counts[name].unsampled, 1) + 1 + cs_load_relaxed(&counts[name].sampled);
 }
 
 uint64_t cs_event_name_take_unsampled(uint32_t name) {
-  return cs_take_seq(&counts[name].unsampled, 0);
+  uint64_t events = cs_take_seq(&counts[name].unsampled, 0);
+  cs_add_relaxed(&counts[name].sampled, events);
+  return events;
 }
 
 void cs_event_name_return(uint32_t name, uint64_t events) {
+  cs_add_relaxed(&counts[name].sampled, -events);
   cs_add_relaxed(&counts[name].unsampled, events);
 }
 
@@ -109,12 +111,18 @@ static uint32_t remember(const uint8_t *utf16, size_t bytes, uint32_t number) {
   return number;
 }
 
+uint32_t cs_event_name_again(const uint8_t *utf16, size_t left, size_t *bytes) {
+  if (last.number == 0 || left < last.bytes + 2 || last.life != cs_load_relaxed(&life) ||
+      memcmp(utf16, last.utf16, last.bytes) != 0 || utf16[last.bytes] != 0 ||
+      utf16[last.bytes + 1] != 0)
+    return 0;
+  *bytes = last.bytes;
+  return last.number;
+}
+
 uint32_t cs_event_name_of_utf16(const uint8_t *utf16, size_t bytes) {
   WCHAR units[CS_EVENT_NAME_BYTES];
   char name[CS_EVENT_NAME_BYTES];
-  if (last.number != 0 && last.bytes == bytes && last.life == cs_load_relaxed(&life) &&
-      memcmp(last.utf16, utf16, bytes) == 0)
-    return last.number;
   size_t len =
       bytes / sizeof units[0] < CS_EVENT_NAME_BYTES ? bytes / sizeof units[0] : CS_EVENT_NAME_BYTES;
   memcpy(units, utf16, len * sizeof units[0]);  // the event's data is not aligned
@@ -126,6 +134,13 @@ void cs_event_name_copy(uint32_t name, char text[CS_EVENT_NAME_BYTES]) {
   (void)pthread_mutex_lock(&lock);
   (void)strcpy(text, names[name - 1].text);
   (void)pthread_mutex_unlock(&lock);
+}
+
+uint64_t cs_event_names_counted(void) {
+  uint64_t events = 0;
+  for (uint32_t i = 1, names_now = cs_event_names_count(); i <= names_now; i++)
+    events += cs_load_relaxed(&counts[i].unsampled) + cs_load_relaxed(&counts[i].sampled);
+  return events;
 }
 
 uint32_t cs_event_names_count(void) {

@@ -48,20 +48,21 @@ static int file = -1;
 // "time on processors, time waiting for one, runs"; zeros: the kernel does not count.
 static bool read_moment(struct moment *m) {
   char text[96], *end;
-  ssize_t got = file < 0 ? 0 : pread(file, text, sizeof text - 1, 0);
+  int fd = counts ? own_schedstat() : -1;
+  m->ns = cs_clock_now_ns();
+  ssize_t got = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, 0);
   if (got <= 0) return false;
   text[got] = '\0';
   m->ran_ns = strtoull(text, &end, 10);
   m->waited_ns = strtoull(end, &end, 10);
   m->process_ns = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-  m->ns = cs_clock_now_ns();
   return strtoull(end, NULL, 10) != 0;
 }
 
 static bool take_mark(uint64_t now_ns) {
   bool read = read_moment(&mark);
-  uint64_t rest = (mark.ns - now_ns) * MARK_REST;
-  next_mark_ns = mark.ns + (rest > MARK_NS ? rest : MARK_NS);
+  uint64_t read_ns = cs_clock_now_ns(), rest = (read_ns - now_ns) * MARK_REST;
+  next_mark_ns = read_ns + (rest > MARK_NS ? rest : MARK_NS);
   return read;
 }
 
@@ -71,13 +72,11 @@ static void give_up(void) {
 }
 
 void cs_halts_begin(bool (*have_run)(void)) {
-  char path[64];
-  (void)snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
   count = total_ns = new_ns = 0;
   sleepers_have_run = have_run;
-  file = open(path, O_RDONLY | O_CLOEXEC);
   checked_ns = cs_clock_now_ns();
-  bool counts = take_mark(checked_ns);
+  counts = true;
+  counts = take_mark(checked_ns);
   begun = mark;
   if (counts) return;
   cs_log("no schedstat: a stop of the program is not recognised");
@@ -105,7 +104,7 @@ static void add(uint64_t from, uint64_t halted) {
 }
 
 void cs_halts_check(uint64_t due_ns) {
-  if (file < 0 || sleepers_have_run == NULL) return;
+  if (!counts || sleepers_have_run == NULL) return;
   uint64_t now_ns = cs_clock_now_ns(), from = due_ns > checked_ns ? due_ns : checked_ns;
   struct moment now;
   checked_ns = now_ns;
@@ -143,8 +142,8 @@ bool cs_halts_end(void) {
   if (read_moment(&now)) {
     uint64_t own = now.ran_ns - begun.ran_ns, all = now.process_ns - begun.process_ns;
     times.process_ns = all > own ? all - own : 0;
+    times.lasted_ns = cs_clock_now_ns() - begun.ns;
     times.waited_ns = now.waited_ns - begun.waited_ns;
-    times.lasted_ns = now.ns - begun.ns;
   }
   give_up();
   return cs_send(CS_WIRE_TIMES, &times, sizeof times);

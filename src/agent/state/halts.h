@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Halts: times in which the whole process did not run, because a signal (SIGSTOP), a debugger or
-// the freezer of cgroup v2 had stopped it. No thread waits or runs in them. The agent's thread
-// only. Not for handlers.
+// the freezer of cgroup v2 had stopped it. During a halt, no thread waits or runs. The agent's
+// thread only. Not for handlers.
 #pragma once
 
 #include "base/base.h"

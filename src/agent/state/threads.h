@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The list of threads that are sampled, and their names in the recording. Which threads are in it
-// is up to thread_life.h. Not for handlers.
+// The list of threads that are sampled, and their names in the recording. sampling/thread_life.h
+// decides which threads are in it. Not for handlers.
 #pragma once
 
 #include "state/state.h"
@@ -59,7 +59,7 @@ struct cs_agent_thread {
   char name[128];
 
   // thread_life.c.
-  bool seen;          // a native thread: found by the current scan
+  bool found;         // a native thread: found by the current scan
   bool room_unknown;  // a native thread: its stack's size could not be determined
   // Mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own, and the agent's when
   // the recording ends.

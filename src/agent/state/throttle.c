@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "state/event_names.h"
 
 #define SECOND 1000000000ull
 #define ALWAYS (1ull << 32)
@@ -29,7 +30,9 @@ enum {
                            // thread
   MOST_NS = 50000,         // a walk that took longer was preempted, and says nothing of its cost
   MOST = 500,              // walks of exceptions and waits a second
-  MOST_RISE = 8,           // the factor of a threshold in an update
+  COUNTING_NS = 400,       // for each exception: the runtime's event, its type's name and message
+  BATCH = 16,              // exceptions that are counted at once
+  MOST_RISE = 8,           // the factor by which an update may raise a threshold
   LEAST_THRESHOLD = 1000,  // ns
   MEAN_INTERVAL = 102400,  // bytes; the runtime's own
 };
@@ -40,6 +43,7 @@ static struct throttle {
   uint64_t cost_ns;    // of the walks: on their threads, and on the agent's
   uint64_t chance;     // of ALWAYS
   uint64_t threshold;  // ns
+  uint64_t many;       // events: from here on there are too many for `chance` until the next update
   // The agent's thread only: the first four at the last update, and their faded sums.
   uint64_t events_at, walked_at, value_at, cost_at;
   double events_sum, walked_sum, value_sum, cost_sum;
@@ -64,7 +68,7 @@ static uint64_t chance_of_interval(void) {
 
 void cs_throttle_start(uint64_t now_ns) {
   for (unsigned i = 0; i < CS_SAMPLE_MODES; i++)
-    throttles[i] = (struct throttle){.chance = ALWAYS, .share = -1};
+    throttles[i] = (struct throttle){.chance = ALWAYS, .many = MOST, .share = -1};
   throttles[CS_WIRE_MODE_ALLOC].chance = chance_of_interval();
   updated_ns = now_ns;
   cpu_at = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -107,10 +111,17 @@ bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) 
 // Where few events are walked, one in BATCH, chosen at random, counts for all: that is exact enough
 // for the rate, and threads that throw at the same time do not contend for the counter.
 bool cs_throttle_take_one(enum cs_wire_mode mode, double least) {
-  cs_throttle_count(mode, 1);
-  double chance = (double)cs_load_relaxed(&throttles[mode].chance) / (double)ALWAYS;
+  struct throttle *t = &throttles[mode];
+  uint64_t now = cs_load_relaxed(&t->chance);
+  if (now > ALWAYS / BATCH && cs_load_relaxed(&t->events) >= cs_load_relaxed(&t->many) &&
+      cs_options.event_rate == 0)
+    now = ALWAYS / BATCH;
+  uint32_t random = random_word();
+  bool batch = now < ALWAYS / BATCH;
+  if (!batch || random % BATCH == 0) cs_add_relaxed(&t->events, batch ? BATCH : 1u);
+  double chance = (double)now / (double)ALWAYS;
   if (chance < least) chance = least;
-  return chance >= 1 || (double)random_word() < chance * (double)ALWAYS;
+  return chance >= 1 || (double)random < chance * (double)ALWAYS;
 }
 
 void cs_throttle_add_cost(enum cs_wire_mode mode, uint64_t ticks) {
@@ -140,7 +151,10 @@ static double allowed(unsigned mode, const struct throttle *t) {
   if (mode == CS_WIRE_MODE_GC) return no_limit;
   if (mode == CS_WIRE_MODE_ALLOC && cs_options.alloc_interval != 0) return no_limit;
   if (mode != CS_WIRE_MODE_ALLOC && cs_options.event_rate != 0) return cs_options.event_rate;
-  double by_cost = one > 0 ? cpu_sum / time_sum * (double)SECOND / SHARE_OF_CPU / one : no_limit;
+  double share_ns = cpu_sum / time_sum * (double)SECOND / SHARE_OF_CPU;  // in a second
+  if (mode == CS_WIRE_MODE_EXCEPTION)
+    share_ns -= t->events_sum / time_sum * (double)SECOND * COUNTING_NS;
+  double by_cost = one > 0 ? share_ns / one : no_limit;
   double fewest = mode == CS_WIRE_MODE_HOLDERS ? FEWEST_HOLDERS : FEWEST;
   if (by_cost < fewest) by_cost = fewest;
   return by_cost < most ? by_cost : most;
@@ -210,6 +224,7 @@ void cs_throttle_update(uint64_t now_ns) {
     fade(&t->walked_sum, &t->walked_at, cs_load_relaxed(&t->walked));
     fade(&t->cost_sum, &t->cost_at, cs_load_relaxed(&t->cost_ns));
     settle(mode, lately);
+    cs_store_relaxed(&t->many, t->events_at + MOST);
   }
 }
 
@@ -218,7 +233,8 @@ bool cs_throttle_report(void) {
     const struct throttle *t = &throttles[mode];
     if (!is_event(mode)) continue;
     struct cs_wire_events record = {mode, 0, t->events, t->value, t->walked};
-    cs_log("mode %u: %lu events, %lu walked, %.0f ns each", mode, (unsigned long)t->events,
+    if (mode == CS_WIRE_MODE_EXCEPTION) record.events = record.value = cs_event_names_counted();
+    cs_log("mode %u: %lu events, %lu walked, %.0f ns each", mode, (unsigned long)record.events,
            (unsigned long)t->walked, cost_of_one(t));
     if (!cs_send(CS_WIRE_EVENTS, &record, sizeof record)) return false;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// throttle: which of the runtime's events are walked; those stand for the others. Not for handlers.
+// throttle: chooses which of the runtime's events are walked; these stand for the others. Not for
+// handlers.
 #pragma once
 
 #include "state/state.h"

@@ -90,8 +90,6 @@ static const struct cs_async_tree *sorted;  // qsort passes no argument
 static int by_weight(const void *a, const void *b) {
   const struct cs_async_node *x = &sorted->nodes[*(const uint32_t *)a];
   const struct cs_async_node *y = &sorted->nodes[*(const uint32_t *)b];
-  if (x->cycle != y->cycle) return x->cycle ? -1 : 1;
-  if (x->count != y->count) return x->count > y->count ? -1 : 1;
   const struct cs_async_step *p = &sorted->steps[x->step], *q = &sorted->steps[y->step];
   return CS_ORDER(y->cycle, x->cycle)    ?: CS_ORDER(y->count, x->count)
          ?: strcmp(p->name, q->name)     ?: strcmp(p->file, q->file)

@@ -148,18 +148,6 @@ static bool read_side(struct side *side) {
   return true;
 }
 
-// "cpu, alloc"
-static const char *mode_names(uint32_t modes, char *text, size_t room) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
-    if ((modes & CS_WIRE_MODE_BIT(mode)) == 0 || used >= room) continue;
-    used += (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? ", " : "",
-                             cs_mode((enum cs_wire_mode)mode)->token);
-  }
-  return text;
-}
-
 static bool count_the_same(const struct side sides[2]) {
   return sides[0].rec.meta.event == sides[1].rec.meta.event;
 }
@@ -181,7 +169,7 @@ static bool is_page(const struct options *o) {
 // file of stacks has one mode only.
 static bool check_modes(const struct side sides[2], const struct options *o) {
   uint32_t both = in_both(sides);
-  char has_a[128], has_b[128];
+  char has_a[CS_MODE_NAMES_BYTES], has_b[CS_MODE_NAMES_BYTES];
   if (!count_the_same(sides) && (o->mode == 0 || o->mode == CS_WIRE_MODE_CPU)) {
     cs_say("%s counts %s in mode cpu, %s counts %s: they cannot be compared", o->before,
            counted_by(&sides[0]), o->after, counted_by(&sides[1]));
@@ -192,8 +180,8 @@ static bool check_modes(const struct side sides[2], const struct options *o) {
            cs_perf_kind(o->event)->name);
     return false;
   }
-  (void)mode_names(sides[0].rec.meta.modes, has_a, sizeof has_a);
-  (void)mode_names(sides[1].rec.meta.modes, has_b, sizeof has_b);
+  (void)cs_mode_names(sides[0].rec.meta.modes, has_a);
+  (void)cs_mode_names(sides[1].rec.meta.modes, has_b);
   if (o->mode != 0 && (both & CS_WIRE_MODE_BIT(o->mode)) == 0) {
     cs_say("%s has %s, %s has %s: not both have the mode %s", o->before, has_a, o->after, has_b,
            cs_mode(o->mode)->token);
@@ -205,8 +193,7 @@ static bool check_modes(const struct side sides[2], const struct options *o) {
     return false;
   }
   if (o->mode == 0 && o->as == DIFF_COLLAPSED && (both & (both - 1)) != 0) {
-    cs_say("both recordings have the modes %s: choose one with --mode",
-           mode_names(both, has_a, sizeof has_a));
+    cs_say("both recordings have the modes %s: choose one with --mode", cs_mode_names(both, has_a));
     return false;
   }
   return true;

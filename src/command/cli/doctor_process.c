@@ -15,7 +15,6 @@
 #include "cli/options.h"
 #include "contract/supported.h"
 #include "metadata/lines.h"
-#include "process/attach.h"
 #include "process/launch.h"
 #include "process/proc.h"
 #include "process/process.h"

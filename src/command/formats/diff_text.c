@@ -42,7 +42,6 @@ static double grown(const struct row *row) {
 
 static int by_growth(const void *a, const void *b) {
   const struct row *x = a, *y = b;
-  if (grown(x) > grown(y) || grown(x) < grown(y)) return grown(x) < grown(y) ? 1 : -1;
   double p = x->total[1] - x->total[0], q = y->total[1] - y->total[0];
   return CS_ORDER(grown(y), grown(x)) ?: CS_ORDER(q, p) ?: CS_ORDER(x->frame, y->frame);
 }

@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "base/print.h"
-#include "profile/change.h"
 #include "profile/waits.h"
 
 enum cs_profile_kind cs_section_kind(const struct cs_markdown_section *s, uint32_t function) {

@@ -3,7 +3,6 @@
 #include "naming/module_kind.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "base/prefix.h"
 

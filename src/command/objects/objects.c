@@ -22,8 +22,6 @@ bool cs_objects_known(const struct cs_world *world) {
       o->flags,
       o->base_size,
       o->element,
-      o->thread_data,
-      o->in_flight,
       o->sync_size,
       o->sync_block,
       l->method_table.canonical,
@@ -83,9 +81,9 @@ bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint6
     uint64_t thread, in_flight, first;
   } words;
   uint64_t data;
-  if (clr_thread == 0 || !cs_objects_known(world) ||
-      !get_word(world, clr_thread + o->thread_data, &data) || data == 0 ||
-      !get(world, data + o->in_flight - sizeof words.thread, &words, sizeof words) ||
+  if (clr_thread == 0 || !cs_objects_known(world) || o->thread_data == CS_NO_FIELD ||
+      o->in_flight == CS_NO_FIELD || !get_word(world, clr_thread + o->thread_data, &data) ||
+      data == 0 || !get(world, data + o->in_flight - sizeof words.thread, &words, sizeof words) ||
       words.thread != clr_thread)
     return false;
   *at = words.first;

@@ -4,6 +4,7 @@
 // (the child is forked from a single-threaded process, so it may use libc).
 #include "process/launch.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -50,6 +51,13 @@ char *cs_find_agent(struct cs_error *err) {
   }
   (void)cs_error_set(
       err, AGENT_NAME " is not in ../lib beside this command; set CLRSNAP_LIB to its path");
+  return NULL;
+}
+
+char *cs_find_agent(struct cs_error *err) {
+  char *path = find_file(err);
+  if (path == NULL || is_whole(path, err)) return path;
+  free(path);
   return NULL;
 }
 

@@ -166,13 +166,8 @@ static bool explain_missing(pid_t pid, struct cs_error *err) {
 // Field 9 of /proc/PID/stat, the flags, has this bit for a thread of the kernel.
 static bool is_of_kernel(pid_t pid) {
   enum { FLAGS = 9, KERNEL_THREAD = 0x00200000 };
-  size_t size = 0;
-  char *stat = cs_proc_read(pid, "stat", &size);
-  char *p = stat != NULL ? strrchr(stat, ')') : NULL;
-  for (int field = 2; p != NULL && field < FLAGS; field++) p = strchr(p + 1, ' ');
-  bool kernel = p != NULL && (strtoul(p + 1, NULL, 10) & KERNEL_THREAD) != 0;
-  free(stat);
-  return kernel;
+  unsigned long long flags;
+  return field_of_stat(pid, FLAGS, &flags) && (flags & KERNEL_THREAD) != 0;
 }
 
 bool cs_proc_check(pid_t pid, struct cs_error *err) {

@@ -6,6 +6,13 @@
 // Of less CPU time than this, a share says nothing.
 #define LEAST_CPU_NS 20000000u
 
+// In less than this, a recorder that begins may find no thread, and no processor.
+#define MOMENT_NS 100000000u
+
+static uint64_t lasted_ns(const struct cs_facts *f) {
+  return f->times.lasted_ns != 0 ? f->times.lasted_ns : f->duration_ns;
+}
+
 static double seconds(uint64_t ns) {
   return (double)ns / 1e9;
 }
@@ -15,8 +22,8 @@ static void put_too_little(const struct cs_facts *f, FILE *out) {
   bool wall = f->mode == CS_WIRE_MODE_WALL;
   if (!wall)
     cs_print(out, "the program used too little %s", cs_mode_of(f)->whole);
-  else if (f->duration_ns < 2 * period_ns)
-    cs_print(out, "the recording was too short");
+  else if (lasted_ns(f) < 2 * period_ns || lasted_ns(f) < MOMENT_NS)
+    cs_print(out, "the recording was too short (%.0f ms)", (double)lasted_ns(f) / 1e6);
   else
     cs_print(out, "no thread that runs managed code was found");
   if (f->event != 0 || f->hz == 0) return;
@@ -55,7 +62,7 @@ void cs_put_why_nothing(const struct cs_facts *f, FILE *out) {
   else if (f->stopped.unsampled_ns > 0)
     cs_print(out, "the threads could not be given larger signal stacks before they used %s time",
              cs_mode_of(f)->token);
-  else if (wall && put_starved(f, out))
+  else if (wall && lasted_ns(f) >= MOMENT_NS && put_starved(f, out))
     return;
   else if (wall && f->ticks.taken == 0 && f->ticks.left_out > 0)
     cs_print(out, "the recorder got no processor");

@@ -85,7 +85,8 @@ enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote) {
   enum { MARKING, SWEEPING, FREE };
   uint64_t vars = cs_remote_gc_variables(remote), at;
   uint32_t state;
-  if (vars == 0 || !read_word(remote, vars + 8u * VAR_BACKGROUND_STATE, &at) || at == 0 ||
+  if (remote->world.layout.runtime_major != CS_SUPPORTED_RUNTIME || vars == 0 ||
+      !read_word(remote, vars + 8u * VAR_BACKGROUND_STATE, &at) || at == 0 ||
       !cs_remote_read(remote, at, &state, 4) || state > FREE)
     return CS_GC_BACKGROUND_UNKNOWN;
   return state == FREE ? CS_GC_BACKGROUND_NO : CS_GC_BACKGROUND_YES;

@@ -18,6 +18,7 @@
 #define PREFIX "clrsnap: "
 enum { MOST_NAME = 120 };  // bytes of a method's name
 
+#define MOMENT_NS 1000000000u
 enum { NOTICEABLE = 20 };  // missed rounds are reported if they are more than one in 20
 
 static void print_losses(const struct cs_facts *f, FILE *out) {

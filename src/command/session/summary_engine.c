@@ -36,8 +36,8 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
              cs_rate_reached(f), f->hz, cpu_s);
     return;
   }
-  cs_print(out, ": %" PRIu64 " %s in %.2f s of CPU time; one is due every ", f->samples,
-           cs_plural(f->samples, "sample", "samples"), cpu_s);
+  cs_print(out, ": %" PRIu64 " %s in %.2f s of CPU time; one is due every ", samples,
+           cs_plural(samples, "sample", "samples"), cpu_s);
   cs_put_amount(out, CS_UNIT_NS, period_ns(f));
   cs_print(out, " of it on average");
 }

@@ -41,11 +41,8 @@ static const char *name_of_call(long number) {
     const char *name;
   } calls[] = {
       {SYS_futex, "futex"},
-      {SYS_epoll_wait, "epoll_wait"},
       {SYS_epoll_pwait, "epoll_pwait"},
-      {SYS_poll, "poll"},
       {SYS_ppoll, "ppoll"},
-      {SYS_select, "select"},
       {SYS_pselect6, "pselect6"},
       {SYS_read, "read"},
       {SYS_pread64, "pread64"},

@@ -77,7 +77,6 @@ static void add_candidate(const struct cs_outside_locks *locks, uint64_t object,
 static void find_in_frame(struct cs_outside_locks *locks, uint64_t end,
                           struct cs_outside_thread *thread) {
   enum { MAX_FRAME = 4096 };
-  static const int preserved[] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
   uint64_t only = 0, word;
   bool several = false;
   if (end <= locks->begin || end - locks->begin > MAX_FRAME) return;

@@ -256,9 +256,8 @@ static int compare_methods(const void *a, const void *b, void *context) {
   const struct order *order = context;
   int self = CS_ORDER(y->self, x->self), total = CS_ORDER(y->total, x->total);
   int name = strcmp(name_of(order->top, x->frame), name_of(order->top, y->frame));
-  if (order->sort == CS_TOP_BY_NAME && name != 0) return name;
-  if (order->sort == CS_TOP_BY_TOTAL && total != 0) return total;
-  return self != 0 ? self : total != 0 ? total : name;
+  int first = order->sort == CS_TOP_BY_NAME ? name : order->sort == CS_TOP_BY_TOTAL ? total : self;
+  return first ?: self ?: total ?: name;
 }
 
 static size_t select_methods(const struct cs_top *top, const struct cs_top_view *view,

@@ -263,30 +263,25 @@ static const char *text_of(const struct cs_top *top, uint32_t string, size_t *le
   return cs_strings_get(&top->methods.strings, string, len);
 }
 
-// The width of the module's column, if there is room for one beside a long name: that of the widest
-// visible module, but at most a quarter of the line.
-static unsigned module_columns(const struct cs_top_moment *m, size_t first, size_t last,
-                               unsigned columns) {
-  unsigned widest = 0;
+static unsigned widest(const struct cs_top_moment *m, size_t first, size_t last, bool modules) {
+  unsigned most = 0;
   for (size_t i = first; i < last; i++) {
+    const struct cs_profile_frame *frame = &m->top->methods.frames[m->methods[i].frame];
     size_t len;
-    const char *text = text_of(m->top, m->top->methods.frames[m->methods[i].frame].module, &len);
+    const char *text = text_of(m->top, modules ? frame->module : frame->name, &len);
     unsigned width = width_of(text, len);
-    if (width > widest) widest = width;
+    if (width > most) most = width;
   }
-  if (columns + NUMBERS < 100) return 0;
-  return widest < columns / 4 ? widest : columns / 4;
+  return most;
 }
 
-static unsigned widest_name(const struct cs_top_moment *m, size_t first, size_t last) {
-  unsigned widest = 6;
-  for (size_t i = first; i < last; i++) {
-    size_t len;
-    const char *text = text_of(m->top, m->top->methods.frames[m->methods[i].frame].name, &len);
-    unsigned width = width_of(text, len);
-    if (width > widest) widest = width;
-  }
-  return widest;
+// Returns the width of the module's column, if there is room for one beside a long name: that of
+// the widest visible module, but at most a quarter of the line.
+static unsigned module_columns(const struct cs_top_moment *m, size_t first, size_t last,
+                               unsigned columns) {
+  unsigned width = widest(m, first, last, true);
+  if (columns + NUMBERS < 100) return 0;
+  return width < columns / 4 ? width : columns / 4;
 }
 
 static void put_methods(const struct cs_top_moment *m, struct header *h, size_t rows) {
@@ -296,7 +291,8 @@ static void put_methods(const struct cs_top_moment *m, struct header *h, size_t 
   unsigned left = grid->columns > NUMBERS ? grid->columns - NUMBERS : 1;
   unsigned module = module_columns(m, first, last, left);
   unsigned room = module > 0 && left > module + 2 ? left - module - 2 : left;
-  unsigned name = widest_name(m, first, last);
+  unsigned name = widest(m, first, last, false);
+  if (name < 6) name = 6;
   if (name > room) name = room;
   static struct cell title, text, place;
   put(grid, h->row++, CS_GRID_TITLE, " self %%  total %%  %s%s",

@@ -5,7 +5,6 @@
 // nothing but on_fatal.
 #include <curses.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Time. A handler reads only the time-stamp counter (cs_tsc in base/cpu.h); these functions convert
-// its values to CLOCK_MONOTONIC nanoseconds afterwards. Signal-safe: only where said.
+// its values to CLOCK_MONOTONIC nanoseconds later. Signal-safe: only where stated.
 #pragma once
 
 #include <time.h>

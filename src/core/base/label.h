@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A label: the distributed trace that a thread was working for, its span, and the endpoint of the
-// request. The bytes of the first two are in the order of W3C trace context. All zero: none. Plain
-// data. Signal-safe: yes.
+// request. The bytes of the first two are in the order of W3C trace context. A label of all zeros
+// means none. Plain data. Signal-safe: yes.
 #pragma once
 
 #include "base/base.h"

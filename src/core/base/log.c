@@ -58,10 +58,10 @@ static int log_file(void) {
                        0);
     write_line(STDERR_FILENO, line, len);
   }
-  return file;
+  return -1;
 }
 
-static void to_file(const char *text) {
+static void log_to_file(const char *text) {
   int fd = log_file();
   if (fd < 0) return;
   struct timespec now;
@@ -76,13 +76,13 @@ static void to_file(const char *text) {
   write_line(fd, line, len);
 }
 
-static bool first_time(const char *text) {
+static bool is_first_time(const char *text) {
   uint64_t h = cs_hash_bytes(text, strlen(text));
-  for (unsigned i = 0; i < said_count; i++) {
-    if (said[i] == h) return false;
+  for (unsigned i = 0; i < printed_count; i++) {
+    if (printed_hash[i] == h) return false;
   }
-  if (said_count == REMEMBERED) return false;  // the log still has them all
-  said[said_count++] = h;
+  if (printed_count == REMEMBERED) return false;  // the log still has all of them
+  printed_hash[printed_count++] = h;
   return true;
 }
 
@@ -98,8 +98,8 @@ static void put(bool important, const char *format, va_list args) {
   }
   text[used] = '\0';
   (void)pthread_mutex_lock(&lock);
-  to_file(text);
-  if (important && first_time(text))
+  log_to_file(text);
+  if (important && is_first_time(text))
     write_line(STDERR_FILENO, raw, clamp(snprintf(raw, sizeof raw, "clrsnap: %s", text), 0));
   (void)pthread_mutex_unlock(&lock);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages. The library runs in someone else's process, so it is silent by default: cs_log writes
 // to the file that CLRSNAP_LOG names, and nowhere else. cs_log_important also prints to stderr,
-// each sentence once per process. Any thread. Not for handlers.
+// each message once per process. Any thread. Not for handlers.
 #pragma once
 
 #define CS_LOG_ENV "CLRSNAP_LOG"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of perf events that the agent and the command share: what can be counted for a thread,
-// and why it cannot be. Not for handlers.
+// The use of perf events that the agent and the command share: what can be counted for a thread,
+// and why a count is refused. Not for handlers.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Beginnings of texts. Any thread. Not for handlers.
+// Prefixes of strings. Any thread. Not for handlers.
 #pragma once
 
 #include <stdbool.h>

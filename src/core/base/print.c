@@ -211,19 +211,19 @@ static void put_argument(FILE *out, const struct spec *s, int error, va_list *ar
 
 void cs_vprint(FILE *out, const char *format, va_list args) {
   int error = errno;
-  va_list own;
-  va_copy(own, args);
+  va_list copy;
+  va_copy(copy, args);
   while (*format != '\0') {
     size_t text = strcspn(format, "%");
     (void)fwrite(format, 1, text, out);
     format += text;
     if (*format == '\0') break;
     format++;
-    struct spec s = read_spec(&format, &own);
+    struct spec s = read_spec(&format, &copy);
     if (s.kind == '\0') break;
-    put_argument(out, &s, error, &own);
+    put_argument(out, &s, error, &copy);
   }
-  va_end(own);
+  va_end(copy);
 }
 
 void cs_print(FILE *out, const char *format, ...) {

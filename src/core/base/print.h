@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Text for people: the only way in which anything reaches a terminal or a text file. Names of
-// threads, methods and the like, and a server's error messages, are not trusted: whatever a
-// terminal would interpret, and whatever changes how the rest of a line is read, is printed as an
-// escape. Any thread. Not for handlers.
+// Text for people. Nothing reaches a terminal or a text file in any other way. Names of threads,
+// methods and the like, and a server's error messages, are not trusted: whatever a terminal would
+// interpret, and whatever changes how the rest of a line is read, is printed as an escape. Any
+// thread. Not for handlers.
 #pragma once
 
 #include <stdarg.h>

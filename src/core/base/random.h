@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers that decide on moments and choices: xorshift64. The caller keeps the state, which
-// must not be 0. Signal-safe: yes.
+// Random numbers (xorshift64), for choosing moments and alternatives. The caller keeps the state,
+// which must not be 0. Signal-safe: yes.
 #pragma once
 
 #include "base/base.h"

@@ -35,16 +35,16 @@ static bool all_are(const unsigned ids[4], unsigned id) {
 
 bool cs_rights_lacking(int pid, struct cs_error *why) {
   char path[64];
-  struct rights its, own;
+  struct rights target, self;
   (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-  if (!read_rights(path, &its) || !read_rights("/proc/self/status", &own))
+  if (!read_rights(path, &target) || !read_rights("/proc/self/status", &self))
     return cs_error_set(why, "this takes its user and group, or CAP_SYS_PTRACE");
-  if (!all_are(its.user, own.user[1]) || !all_are(its.group, own.group[1]))
+  if (!all_are(target.user, self.user[1]) || !all_are(target.group, self.group[1]))
     return cs_error_set(why,
                         "it runs as user %u, group %u, and this command as user %u, group %u: run "
                         "it as that user and group, or with CAP_SYS_PTRACE",
-                        its.user[1], its.group[1], own.user[1], own.group[1]);
-  if ((its.capabilities & ~own.capabilities) != 0)
+                        target.user[1], target.group[1], self.user[1], self.group[1]);
+  if ((target.capabilities & ~self.capabilities) != 0)
     return cs_error_set(why,
                         "it has capabilities that this command lacks: run this command with the "
                         "same ones, or with CAP_SYS_PTRACE");

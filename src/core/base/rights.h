@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why the kernel does not let this process see into another one.
+// Explains why the kernel denies this process access to another one.
 #pragma once
 
 #include "base/error.h"

@@ -41,16 +41,16 @@ int cs_sealed_make(const char *name, size_t bytes, struct cs_error *err) {
   return -1;
 }
 
-// All such files of a machine are on one internal mount of the kernel. AT_STATX_DONT_SYNC, because
-// the server of another file system might never respond.
-static bool is_memory(int path_fd) {
-  struct statx st, own;
+// Compares the mount with that of a fresh memfd: all memfds are on one internal mount of the
+// kernel. AT_STATX_DONT_SYNC is set because the server of another file system might never respond.
+static bool is_memfd(int path_fd) {
+  struct statx st, fresh;
   int fd = make("clrsnap-kind");
   if (fd < 0) return false;
-  bool same = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &own) == 0 &&
+  bool same = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &fresh) == 0 &&
               statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
-              S_ISREG(st.stx_mode) && st.stx_dev_major == own.stx_dev_major &&
-              st.stx_dev_minor == own.stx_dev_minor;
+              S_ISREG(st.stx_mode) && st.stx_dev_major == fresh.stx_dev_major &&
+              st.stx_dev_minor == fresh.stx_dev_minor;
   (void)close(fd);
   return same;
 }
@@ -70,17 +70,17 @@ static bool is_sound(int fd, uid_t owner, size_t *bytes, const char *path, struc
 }
 
 int cs_sealed_open(const char *path, uid_t owner, size_t *bytes, struct cs_error *err) {
-  char own[32];
+  char link[32];
   int path_fd = open(path, O_PATH | O_CLOEXEC);
   if (path_fd < 0) {
     (void)cs_error_set(err, "cannot open %s: %m", path);
     return -1;
   }
   int fd = -1;
-  (void)snprintf(own, sizeof own, "/proc/self/fd/%d", path_fd);
-  if (!is_memory(path_fd))
+  (void)snprintf(link, sizeof link, "/proc/self/fd/%d", path_fd);
+  if (!is_memfd(path_fd))
     (void)cs_error_set(err, "%s is not shared memory of clrsnap", path);
-  else if ((fd = open(own, O_RDWR | O_CLOEXEC | O_NONBLOCK)) < 0)  // an open would wait for a lease
+  else if ((fd = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK)) < 0)  // does not wait for a lease
     (void)cs_error_set(err, "cannot open %s: %m", path);
   (void)close(path_fd);
   if (fd < 0 || is_sound(fd, owner, bytes, path, err)) return fd;

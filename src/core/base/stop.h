@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why a walk or a step ended. There is one list for all rooms, so that the reason of a single step
-// reaches the recording unchanged. Plain data. Signal-safe: yes.
+// Why a walk or a step ended. There is one list for all rooms, so that the reason why a single step
+// failed reaches the recording unchanged. Plain data. Signal-safe: yes.
 #pragma once
 
 #include "base/base.h"
@@ -22,7 +22,7 @@
   X(NO_BOUNDS, "no-bounds", "the thread's stack bounds are not known")                             \
   X(BAD_SEED, "bad-seed", "the seed's registers cannot be those of a frame")                       \
   X(BUFFER, "buffer", "the buffer for frames was full")                                            \
-  X(TIME, "time", "the walk had used the CPU time that it may")                                    \
+  X(TIME, "time", "the walk had used all of its CPU time")                                         \
   X(PUT_OFF, "put-off", "no walk: the thread's last ones took too much of its time")               \
   X(INTERPRETED, "interpreted", "the ip is in code of the runtime's interpreter")                  \
   X(ASLEEP, "asleep", "the thread sleeps where its caller is found by registers that are not known")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UTF-16, .NET's encoding, to UTF-8. Any thread. Signal-safe: no.
+// Converts UTF-16, .NET's encoding, to UTF-8. Any thread. Signal-safe: no.
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// clr: the COM side of living in a CLR process: how the runtime loads the library, a callback
-// object that returns S_OK for everything until slots are replaced, and GUIDs. Not for handlers.
+// clr: the COM side of a profiler: how the runtime loads the library, a callback object that
+// returns S_OK for everything until slots are replaced, and GUIDs. Not for handlers.
 #pragma once
 
 #include <stdbool.h>

@@ -42,10 +42,10 @@ struct cs_world {
   struct cs_mem mem;
   struct cs_layout layout;
   const struct cs_images *images;  // replaced as a whole (release); load with cs_load_acquire
-  const struct cs_loader *loader;  // shows when `images` is out of date; NULL: images never change
-  struct cs_sites *sites;          // NULL: the unwind data of every frame is decoded anew
-  bool deaths_are_reported;        // code_generation is incremented before any code is freed
-  uint32_t code_generation;  // incremented when code is freed: an ip may mean other code afterwards
+  const struct cs_loader *loader;  // says when `images` is out of date; NULL: images never change
+  struct cs_sites *sites;          // NULL: the unwind data of every frame is decoded each time
+  bool unloads_are_reported;       // code_generation is incremented before any code is freed
+  uint32_t code_generation;  // incremented when code is freed: an ip may then be in other code
 };
 
 // Returns whether `image` contains the runtime. In a single-file program that is the program

@@ -60,15 +60,15 @@ CS_ISLAND bool cs_collectible_read(const struct cs_mem *mem, struct cs_near *nea
   return true;
 }
 
-CS_ISLAND struct cs_collectible_frame *cs_collectible_place(const struct cs_near *near,
-                                                            uint64_t ip) {
+CS_ISLAND struct cs_collectible_frame *cs_collectible_slot(const struct cs_near *near,
+                                                           uint64_t ip) {
   if (near->cache == NULL) return NULL;
   return &near->cache->frames[(ip ^ ip >> 6) % CS_COLLECTIBLE_FRAMES];
 }
 
 CS_ISLAND const struct cs_collectible_frame *cs_collectible_find(const struct cs_near *near,
                                                                  uint64_t ip) {
-  const struct cs_collectible_frame *frame = cs_collectible_place(near, ip);
+  const struct cs_collectible_frame *frame = cs_collectible_slot(near, ip);
   return frame != NULL && frame->ip == ip && frame->use == near->cache->use ? frame : NULL;
 }
 

@@ -10,7 +10,7 @@
 // stack, which does not change.
 //
 // The copies are in static memory, since a handler's stack has no room for a page. A walk takes a
-// lease when it first meets collectible code. If all leases are taken it reads without.
+// lease when it first meets collectible code. If all leases are taken, it reads without one.
 #pragma once
 
 #include "codemap/codemap.h"
@@ -47,9 +47,9 @@ CS_ISLAND bool cs_collectible_read(const struct cs_mem *mem, struct cs_near *nea
 // Returns the frame that was kept for this return address, or NULL.
 CS_ISLAND const struct cs_collectible_frame *cs_collectible_find(const struct cs_near *near,
                                                                  uint64_t ip);
-// Returns the slot to keep it in, or NULL. It becomes valid by cs_collectible_keep.
-CS_ISLAND struct cs_collectible_frame *cs_collectible_place(const struct cs_near *near,
-                                                            uint64_t ip);
+// Returns the slot for this return address, or NULL. The caller fills in the slot, and
+// cs_collectible_keep makes it valid.
+CS_ISLAND struct cs_collectible_frame *cs_collectible_slot(const struct cs_near *near, uint64_t ip);
 CS_ISLAND void cs_collectible_keep(const struct cs_near *near, struct cs_collectible_frame *frame,
                                    uint64_t ip);
 // Gives the lease back at the end of the walk.

@@ -43,7 +43,7 @@ CS_ISLAND static bool open_map(struct map *map, const struct cs_world *world, ui
          map->buckets != 0 && get(world, map->buckets, &map->count, 4) && map->count > 1;
 }
 
-CS_ISLAND static bool is_same(const struct map *map) {
+CS_ISLAND static bool is_unchanged(const struct map *map) {
   uint64_t now;
   return get(map->world, map->field, &now, 8) && now == map->buckets;
 }
@@ -82,7 +82,8 @@ CS_ISLAND static bool look_up(const struct cs_world *world, uint64_t address, ui
                               uint64_t *value) {
   struct map map;
   for (unsigned i = 0; i < MAX_TRIES; i++) {
-    if (open_map(&map, world, address) && probe(&map, key, value) && is_same(&map)) return true;
+    if (open_map(&map, world, address) && probe(&map, key, value) && is_unchanged(&map))
+      return true;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// method: which method a place in ReadyToRun code belongs to, and what a MethodDesc says, read from
-// the runtime's own structures: FunctionIDs without a call into the CLR. Signal-safe: yes. Reads
-// are guarded, since an id may be the result of a wrong read, except where the caller knows better.
+// method: finds the method of a place in ReadyToRun code, and reads MethodDescs, from the runtime's
+// own structures: FunctionIDs without a call into the CLR. Signal-safe: yes. Reads are guarded,
+// since an id may be the result of a wrong read, except where the caller knows better.
 #pragma once
 
 #include "codemap/codemap.h"

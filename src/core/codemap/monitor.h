@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// monitor: the locks that objects have in the runtime, by the offsets that the runtime describes.
-// Where something does not fit, the result is "unknown". A collection moves objects, so an object's
-// contents mean something only if none moves it meanwhile. Signal-safe: yes.
+// monitor: the locks of objects in the runtime, by the offsets that the runtime describes. Where
+// something does not fit, the result is "unknown". A collection moves objects, so what is read of
+// an object is meaningful only if no collection moves it meanwhile. Signal-safe: yes.
 #pragma once
 
 #include "codemap/codemap.h"

@@ -196,7 +196,7 @@ static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t
   return cs_guarded_read(addr, dst, len);
 }
 
-static bool is_thread_of_ours(DWORD os_tid) {
+static bool is_our_thread(DWORD os_tid) {
   return syscall(SYS_tgkill, getpid(), (pid_t)os_tid, 0) == 0;
 }
 
@@ -209,8 +209,8 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
       !cs_guarded_u64(thread + layout->thread.frame, &frame)) {
     return CS_CHECK_NOT_YET;  // the thread has ended
   }
-  // In a thread that has ended in between the id is 0, or another thread has taken its place.
-  if (os_id == 0 || (os_id != os_tid && !is_thread_of_ours(os_tid))) return CS_CHECK_NOT_YET;
+  // If the thread has ended, the id is 0, or the memory is another thread's by now.
+  if (os_id == 0 || (os_id != os_tid && !is_our_thread(os_tid))) return CS_CHECK_NOT_YET;
   if (os_id != os_tid) {
     (void)cs_error_set(err,
                        "self-check failed: a thread's OS id is %u where the runtime's data "

@@ -382,8 +382,8 @@ bool cs_descriptor_parse(const char *text, size_t len, const uint64_t *pointers,
 
 // ---- Comparison of two sources ----
 
-static bool differs(const char *type, const char *name, uint64_t theirs, uint64_t ours,
-                    struct cs_error *err) {
+static bool report_difference(const char *type, const char *name, uint64_t theirs, uint64_t ours,
+                              struct cs_error *err) {
   return cs_error_set(
       err,
       "the runtime's data contract descriptor has %s%s%s at 0x%llx, where clrsnap's "
@@ -399,7 +399,7 @@ static bool compare_fields(const struct cs_json *json, const struct field *rows,
     uint32_t ours = *(const uint32_t *)((const char *)layout + rows[i].at);
     if (ours == CS_NO_FIELD || !read_field(json, types, &rows[i], &theirs, NULL)) continue;
     uint32_t value = *(uint32_t *)((char *)&theirs + rows[i].at);
-    if (value != ours) return differs(rows[i].type, rows[i].name, value, ours, err);
+    if (value != ours) return report_difference(rows[i].type, rows[i].name, value, ours, err);
   }
   return true;
 }
@@ -413,7 +413,7 @@ static bool compare_globals(const struct cs_json *json, const struct global *row
     uint64_t ours = *(const uint64_t *)((const char *)layout + rows[i].at);
     if (ours == 0 || !read_global(json, root, &rows[i], pointers, count, &theirs, NULL)) continue;
     uint64_t value = *(uint64_t *)((char *)&theirs + rows[i].at);
-    if (value != ours) return differs("", rows[i].name, value, ours, err);
+    if (value != ours) return report_difference("", rows[i].name, value, ours, err);
   }
   return true;
 }

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static bool by_proc_mem(uint64_t addr, void *dst, size_t len) {
+static bool read_proc_mem(uint64_t addr, void *dst, size_t len) {
   int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t n = pread(fd, dst, len, (off_t)addr);
@@ -23,6 +23,6 @@ bool cs_guarded_read(uint64_t addr, void *dst, size_t len) {
   struct iovec local = {dst, len};
   struct iovec remote = {(void *)(uintptr_t)addr, len};
   ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-  if (n < 0 && errno != EFAULT) return by_proc_mem(addr, dst, len);
+  if (n < 0 && errno != EFAULT) return read_proc_mem(addr, dst, len);
   return n == (ssize_t)len;
 }

@@ -41,7 +41,7 @@ static const jsmntok_t *token(const struct cs_json *json, int value) {
 }
 
 // Returns the value that follows `value` and everything inside it.
-static int after(const struct cs_json *json, int value) {
+static int next_value(const struct cs_json *json, int value) {
   int end = token(json, value)->end;
   do {
     value++;
@@ -62,7 +62,7 @@ int cs_json_member(const struct cs_json *json, int object, const char *name) {
     const jsmntok_t *k = token(json, key), *v = token(json, key + 1);
     if (k == NULL || v == NULL || k->type != JSMN_STRING || k->size != 1) return -1;
     if (text_is(json, k, name)) return key + 1;
-    key = after(json, key + 1);
+    key = next_value(json, key + 1);
   }
   return -1;
 }
@@ -71,7 +71,7 @@ int cs_json_element(const struct cs_json *json, int array, int index) {
   const jsmntok_t *a = token(json, array);
   if (a == NULL || a->type != JSMN_ARRAY || index < 0 || index >= a->size) return -1;
   int value = array + 1;
-  for (int i = 0; i < index && value < json->count; i++) value = after(json, value);
+  for (int i = 0; i < index && value < json->count; i++) value = next_value(json, value);
   return value < json->count ? value : -1;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The offsets of the running CoreCLR's structures, by the names in its data contract descriptor:
-// members are named after its "Type.Field", and are byte offsets unless they say otherwise. Filled
-// in once at start (contract/contract.c), then read-only. Plain data. Signal-safe: yes.
+// members are named after its "Type.Field", and are byte offsets unless stated otherwise. An offset
+// marked as optional is CS_NO_FIELD if it is unknown. Filled in once at start
+// (contract/contract.c), then read-only. Plain data. Signal-safe: yes.
 #pragma once
 
 #include "base/base.h"

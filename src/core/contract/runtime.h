@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The place of the runtime in this process. Private to the room. Not for handlers.
+// Where the runtime is in this process. Private to the room. Not for handlers.
 #pragma once
 
 #include "base/base.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The supported versions. Every check of a version refers to this header, but that of unwind data,
-// which is of the architecture (contract/machine.h); docs/new-runtime.md says
-// what to verify before raising a number here. The versions of the data contracts are in
-// contract/descriptor.c, beside the fields that each describes. Signal-safe: yes.
+// The supported versions. Every version check uses this header, except the check of unwind data,
+// which depends on the architecture (contract/machine.h). docs/new-runtime.md says what to verify
+// before raising a number here. The versions of the data contracts are in contract/descriptor.c,
+// beside the fields that each describes. Signal-safe: yes.
 #pragma once
 
 #include "base/base.h"

@@ -16,7 +16,7 @@ CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, 
   return &images->image[lo];
 }
 
-CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image *image) {
+CS_ISLAND bool cs_image_is_mapped(const struct cs_mem *mem, const struct cs_image *image) {
   uint8_t id[CS_BUILD_ID_MAX];
   if (image->stays) return true;
   // Without a build id nothing distinguishes it from an image that took its place.

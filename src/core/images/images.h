@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// images: what a walk needs of ELF images: text ranges, and .eh_frame compiled into sorted rows.
-// The room native makes these tables in the library's own memory, before any handler needs them.
-// Signal-safe: yes.
+// images: what a walk needs to know about ELF images: text ranges, and .eh_frame compiled into
+// sorted rows. The room native builds these tables in the library's own memory, before any handler
+// needs them. Signal-safe: yes.
 #pragma once
 
 #include "images/loader.h"
@@ -84,5 +84,5 @@ struct cs_images {  // immutable once published, except for `loaded`
 CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, uint64_t ip);
 
 // Returns whether the image is still where the table says, by a guarded read of its build id. For
-// walks while the table may not match the process.
-CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image *image);
+// walks at a time when the table may not match the process.
+CS_ISLAND bool cs_image_is_mapped(const struct cs_mem *mem, const struct cs_image *image);

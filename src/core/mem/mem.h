@@ -5,7 +5,7 @@
 // cs_mem_read is for memory that something keeps alive: the thread's own stack within its bounds,
 // and runtime structures that are never freed. cs_mem_read_guarded is for memory that may be gone;
 // it fails instead of faulting. One source combines two: a copy of a sleeping thread's stack,
-// backed by this process' own memory (threads/asleep.c).
+// backed by this process's own memory (threads/asleep.c).
 #pragma once
 
 #include "base/base.h"
@@ -27,6 +27,7 @@ struct cs_mem {
 // Words of foreign structures, of any alignment, which may alias objects of any type.
 typedef uint64_t __attribute__((aligned(1), may_alias)) cs_any_u64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) cs_any_u32;
+typedef uint16_t __attribute__((aligned(1), may_alias)) cs_any_u16;
 
 // Prepares `mem` for this process, and tests whether guarded reads work. Not for handlers.
 void cs_mem_init_self(struct cs_mem *mem);
@@ -39,7 +40,15 @@ CS_ISLAND static inline void cs_copy(void *dst, const void *src, size_t len) {
   uint8_t *to = (uint8_t *)dst;
   const uint8_t *from = (const uint8_t *)src;
   for (; len >= 8; len -= 8, to += 8, from += 8) *(cs_any_u64 *)to = *(const cs_any_u64 *)from;
-  for (; len > 0; len--) *to++ = *from++;
+  if (len >= 4) {
+    *(cs_any_u32 *)to = *(const cs_any_u32 *)from;
+    len -= 4, to += 4, from += 4;
+  }
+  if (len >= 2) {
+    *(cs_any_u16 *)to = *(const cs_any_u16 *)from;
+    len -= 2, to += 2, from += 2;
+  }
+  if (len != 0) *to = *from;
 }
 
 CS_ISLAND bool cs_mem_read_guarded(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);

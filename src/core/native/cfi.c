@@ -23,7 +23,7 @@ struct scan {
   struct cs_cfi_build build;
   uint64_t end;  // of the text
   struct fde *fdes;
-  uint32_t count, capacity, seen;
+  uint32_t count, capacity, fdes_read;
   struct cs_cie cies[CIE_CACHE];
   bool sorted, no_memory;
   struct cs_error *err;
@@ -172,7 +172,7 @@ static const struct cs_cie *find_cie(struct scan *s, uint32_t offset) {
   return cie;
 }
 
-static bool keep(struct scan *s, const struct fde *fde) {
+static bool add_fde(struct scan *s, const struct fde *fde) {
   if (s->count == s->capacity) {
     uint32_t capacity = s->capacity != 0 ? s->capacity * 2 : 1024;
     struct fde *fdes = realloc(s->fdes, capacity * sizeof *fdes);
@@ -194,7 +194,7 @@ static bool scan_fde(struct scan *s, struct cs_cursor c, uint32_t id, uint32_t i
   if (id > id_at) return false;
   const struct cs_cie *cie = find_cie(s, id_at - id);
   if (cie == NULL) return false;
-  s->seen++;
+  s->fdes_read++;
   if (!cie->usable) {
     s->build.stats->skipped++;
     return true;
@@ -216,7 +216,7 @@ static bool scan_fde(struct scan *s, struct cs_cursor c, uint32_t id, uint32_t i
       .program = (uint32_t)(c.at - section->bytes),
       .program_end = (uint32_t)(c.end - section->bytes),
   };
-  return keep(s, &fde);
+  return add_fde(s, &fde);
 }
 
 static enum cs_cfi_result scan_section(struct scan *s) {
@@ -233,7 +233,7 @@ static enum cs_cfi_result scan_section(struct scan *s) {
       return CS_CFI_OK;
     }
     // A section that does not end with a zero length is followed by something else.
-    if (section->fde_count != 0 && s->seen >= section->fde_count) return CS_CFI_OK;
+    if (section->fde_count != 0 && s->fdes_read >= section->fde_count) return CS_CFI_OK;
     (void)cs_error_set(s->err, "the record at offset %u of its .eh_frame is malformed", at);
     return CS_CFI_MALFORMED;
   }

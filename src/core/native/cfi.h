@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compiles .eh_frame into rows: which rule holds from which ip on. Not for handlers.
+// Compiles .eh_frame into rows, each with the rule that applies from its ip on. Not for handlers.
 #pragma once
 
 #include "base/error.h"
@@ -32,8 +32,8 @@ struct cs_cfi_stats {
   uint32_t distrusted;            // functions whose .eh_frame is wrong: no rule there
   uint32_t unsupported_register;  // registers whose rule has no supported form: CS_CFI_UNDEFINED
   struct {
-    uint32_t ip, leaves, end;      // relative to the text; from `leaves` on the CFA is in rcx
-  } eh_return[CS_CFI_EH_RETURNS];  // functions that end by __builtin_eh_return (ehreturn.h)
+    uint32_t ip, leave_ip, end;    // relative to the text; from leave_ip on the CFA is in rcx
+  } eh_return[CS_CFI_EH_RETURNS];  // functions that end with __builtin_eh_return (ehreturn.h)
   uint32_t eh_returns;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: the operations of DWARF expressions, and their reading. Not for handlers.
+// Private to the room: the operations of DWARF expressions, and how they are read. Not for
+// handlers.
 #pragma once
 
 #include "native/cursor.h"

@@ -70,7 +70,7 @@ struct machine {
   bool contradicts;     // some row has its CFA below sp, which is impossible
   bool not_called;      // some row has its return address above the CFA, where no call leaves it
   uint8_t eh_data;      // bit i: the i-th of CS_DWARF_EH_COLUMNS is saved
-  uint32_t leaves;      // if all are: where cs_dwarf_eh_leaves is first true; 0: nowhere
+  uint32_t leave_ip;    // if all are: the first ip where cs_dwarf_eh_leaves is true; 0: none
   bool malformed, no_memory, unknown_op;
 };
 
@@ -189,7 +189,7 @@ static void intern(struct machine *m) {
   m->now.interned = true;
 }
 
-static void watch_height(struct machine *m) {
+static void track_height(struct machine *m) {
   const struct cs_cfi_rule *rule = &m->now.rule;
   bool from_rsp = rule->cfa_how == CS_CFA_REG && rule->cfa_reg == CS_SP;
   int32_t height = from_rsp ? rule->cfa_off : 0;
@@ -198,8 +198,8 @@ static void watch_height(struct machine *m) {
   m->height = height;
 }
 
-// Removes the rows from `ip` on.
-static bool distrust(struct machine *m, uint32_t ip) {
+// Replaces the rows from `ip` on by one without a rule.
+static bool drop_rows(struct machine *m, uint32_t ip) {
   struct cs_rows *rows = m->build->rows;
   while (rows->count != 0 && rows->ip[rows->count - 1] >= ip) rows->count--;
   m->build->stats->distrusted++;
@@ -213,20 +213,20 @@ static bool distrust(struct machine *m, uint32_t ip) {
 static bool check_function(struct machine *m, uint32_t ip, uint32_t last_row, int32_t last_height) {
   m->loc = last_row;
   enum cs_cfi_end end = cs_cfi_check_end(m->build, last_row, m->end, last_height);
-  if (end == CS_CFI_END_NOT_CALLED || m->not_called) return distrust(m, ip);
+  if (end == CS_CFI_END_NOT_CALLED || m->not_called) return drop_rows(m, ip);
   uint32_t epilog = m->first_drop < m->end ? m->first_drop : last_row;
-  return (!m->contradicts && end == CS_CFI_END_RIGHT) || distrust(m, epilog);
+  return (!m->contradicts && end == CS_CFI_END_RIGHT) || drop_rows(m, epilog);
 }
 
-// The current state holds from `loc` up to `to`.
-static void reach(struct machine *m, uint64_t to) {
+// Adds a row for the current state, which applies from `loc` up to `to`.
+static void advance_to(struct machine *m, uint64_t to) {
   if (m->in_cie) return;
   if (to > m->end) to = m->end;
   if (to <= m->loc) return;
   if (!m->now.interned) intern(m);
-  watch_height(m);
-  if (m->eh_data == EH_DATA && m->leaves == 0 && cs_dwarf_eh_leaves(&m->now.rule))
-    m->leaves = m->loc;
+  track_height(m);
+  if (m->eh_data == EH_DATA && m->leave_ip == 0 && cs_dwarf_eh_leaves(&m->now.rule))
+    m->leave_ip = m->loc;
   if (m->now.index == CS_RULE_NONE) m->build->stats->unsupported_cfa++;
   if (!cs_rows_add(m->build->rows, m->loc, m->now.index)) m->no_memory = true;
   m->loc = (uint32_t)to;
@@ -237,7 +237,7 @@ static void advance(struct machine *m, uint64_t delta) {
   if (__builtin_mul_overflow(delta, m->cie->code_align, &by) ||
       __builtin_add_overflow(m->loc, by, &to))
     to = m->end;
-  reach(m, to);
+  advance_to(m, to);
 }
 
 static void set_loc(struct machine *m) {
@@ -246,17 +246,17 @@ static void set_loc(struct machine *m) {
       address < m->build->text + m->loc)
     m->malformed = true;
   else
-    reach(m, address - m->build->text);
+    advance_to(m, address - m->build->text);
 }
 
-static void remember(struct machine *m) {
+static void remember_state(struct machine *m) {
   if (m->depth == MAX_REMEMBERED)
     m->malformed = true;
   else
     m->remembered[m->depth++] = m->now;
 }
 
-static void recall(struct machine *m) {
+static void restore_state(struct machine *m) {
   if (m->depth == 0)
     m->malformed = true;
   else
@@ -364,9 +364,9 @@ static void step(struct machine *m) {
   else if (op == CFA_SET_LOC)
     set_loc(m);
   else if (op == CFA_REMEMBER_STATE)
-    remember(m);
+    remember_state(m);
   else if (op == CFA_RESTORE_STATE)
-    recall(m);
+    restore_state(m);
   else if (op == CFA_GNU_ARGS_SIZE)
     (void)cs_cursor_uleb(in);
   else if (!cs_dwarf_is_ignored(op))
@@ -406,16 +406,16 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   m.height = 0;
   m.contradicts = m.not_called = false;
   m.eh_data = 0;
-  m.leaves = 0;
+  m.leave_ip = 0;
   m.malformed = m.no_memory = m.unknown_op = false;
   bool ok = run(&m);
   uint32_t last_row = m.loc;
   struct cs_cfi_stats *stats = build->stats;
-  if (ok) reach(&m, ip_end);
-  if (m.leaves != 0 && stats->eh_returns < CS_CFI_EH_RETURNS) {
+  if (ok) advance_to(&m, ip_end);
+  if (m.leave_ip != 0 && stats->eh_returns < CS_CFI_EH_RETURNS) {
     stats->eh_return[stats->eh_returns].ip = ip;
     stats->eh_return[stats->eh_returns].end = ip_end;
-    stats->eh_return[stats->eh_returns++].leaves = m.leaves;
+    stats->eh_return[stats->eh_returns++].leave_ip = m.leave_ip;
   }
   if (ok && !check_function(&m, ip, last_row, m.height)) m.no_memory = true;
   if (m.no_memory) return CS_CFI_NO_MEMORY;

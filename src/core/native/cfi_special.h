@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: what .eh_frame describes in ways of the architecture (native/cfi_special.c).
-// Not for handlers.
+// Private to the room: the forms in .eh_frame that only one architecture has
+// (native/cfi_special.c). Not for handlers.
 #pragma once
 
 #include "native/cfi_expression.h"
@@ -16,9 +16,12 @@ bool cs_cfi_is_jump(const struct cs_cfi_state *state);
 // the CFA.
 bool cs_cfi_is_ucontext(const struct cs_cfi_state *state);
 
-// What the code of a function's last row says of its unwind data: right, or it ends with a return
-// where the frame has the wrong size, and (NOT_CALLED) where no call can have entered it.
-enum cs_cfi_end { CS_CFI_END_RIGHT, CS_CFI_END_WRONG, CS_CFI_END_NOT_CALLED };
+// What the code of a function's last row says about its unwind data.
+enum cs_cfi_end {
+  CS_CFI_END_RIGHT,
+  CS_CFI_END_WRONG,       // the code returns where the frame has the wrong size
+  CS_CFI_END_NOT_CALLED,  // so it does, and no call can have entered the function
+};
 enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last_row, uint32_t end,
                                  int32_t height);
 

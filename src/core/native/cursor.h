@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A bounds-checked reader of bytes. Invariant: it never reads beyond `end`. The first read that
-// would sets `bad`, which stays set, and from then on every read returns 0. Not for handlers (no
-// reason).
+// would sets `bad`, which stays set, and from then on every read returns 0. Not for handlers.
 #pragma once
 
 #include <string.h>

@@ -39,8 +39,8 @@ static uint32_t gnu_hash(const char *name) {
   return h;
 }
 
-static bool is_name(struct cs_process_memory *process, const struct cs_dynamic *dynamic,
-                    const Elf64_Sym *symbol, const char *name) {
+static bool is_named(struct cs_process_memory *process, const struct cs_dynamic *dynamic,
+                     const Elf64_Sym *symbol, const char *name) {
   char text[MAX_NAME];
   size_t len = strlen(name) + 1;
   return len <= sizeof text &&
@@ -71,7 +71,7 @@ uint64_t cs_dynamic_find(struct cs_process_memory *process, const struct cs_dyna
     if ((hash | 1) == (want | 1) &&
         cs_process_memory_read(process, dynamic->symbols + index * sizeof symbol, &symbol,
                                sizeof symbol) &&
-        is_name(process, dynamic, &symbol, name))
+        is_named(process, dynamic, &symbol, name))
       return symbol.st_shndx != SHN_UNDEF ? dynamic->bias + symbol.st_value : 0;
   }
   return 0;

@@ -166,13 +166,13 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
 
 // Nothing points to .eh_frame, so every loaded segment is searched for it.
 static enum cs_elf_result search(struct segments *s, struct cs_error *err) {
-  enum { MAX_BYTES = 64 << 20, MAX_IN_ALL = 128 << 20 };
+  enum { MAX_BYTES = 64 << 20, MAX_TOTAL = 128 << 20 };
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     struct cs_found found;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
     if (ph.p_type != PT_LOAD || ph.p_filesz == 0) continue;
-    if (ph.p_filesz > MAX_BYTES || ph.p_filesz > MAX_IN_ALL - s->searched) {
+    if (ph.p_filesz > MAX_BYTES || ph.p_filesz > MAX_TOTAL - s->searched) {
       (void)cs_error_set(err,
                          "nothing points to its .eh_frame, and a segment of %llu MiB is too "
                          "large to look for it: link it with --eh-frame-hdr",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mapped ELF images: the place of their unwind data. Not for handlers.
+// Finds the unwind data of mapped ELF images. Not for handlers.
 #pragma once
 
 #include "native/maps.h"

@@ -19,9 +19,9 @@ static bool has_note(const struct cs_go_search *go, const Elf64_Phdr *ph) {
 
 static bool has_description(struct cs_go_search *go, const Elf64_Phdr *ph) {
   static const uint8_t magic[] = "\xFF Go buildinf:";
-  enum { STEP = 16, PIECE = 64 << 10, MOST = 64 << 20 };
+  enum { STEP = 16, PIECE = 64 << 10, MAX_BYTES = 64 << 20 };
   uint64_t at = (go->bias + ph->p_vaddr + STEP - 1) & ~(STEP - 1ull);
-  uint64_t left = MOST - go->looked;
+  uint64_t left = MAX_BYTES - go->searched;
   uint64_t end = go->bias + ph->p_vaddr + (ph->p_filesz < left ? ph->p_filesz : left);
   uint8_t *bytes = malloc(PIECE);
   bool found = false;
@@ -31,7 +31,7 @@ static bool has_description(struct cs_go_search *go, const Elf64_Phdr *ph) {
     for (size_t i = 0; i + sizeof magic <= size && !found; i += STEP)
       found = memcmp(bytes + i, magic, sizeof magic - 1) == 0;
     at += size;
-    go->looked += size;
+    go->searched += size;
   }
   free(bytes);
   return found;

@@ -8,8 +8,8 @@
 
 struct cs_go_search {
   struct cs_process_memory *process;
-  uint64_t bias;    // of the image
-  uint64_t looked;  // bytes of its segments that have been searched
+  uint64_t bias;      // of the image
+  uint64_t searched;  // bytes of its segments searched so far
 };
 
 // Returns whether the segment shows that the image is Go's. Called for each program header, until

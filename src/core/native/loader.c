@@ -37,7 +37,7 @@ static bool is_known_layout(const struct search *s) {
   return first == (uint64_t)(uintptr_t)s->debug->r_map && loaded == count_images(s->debug->r_map);
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *arg) {
+static int find_words(struct dl_phdr_info *info, size_t size, void *arg) {
   enum { LOADED = 8, FIRST_WORD = 16 };
   struct search *s = arg;
   struct cs_loader *loader = s->loader;
@@ -70,7 +70,7 @@ bool cs_loader_init(struct cs_loader *loader) {
       extent(s.global, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
       info.dli_saddr == s.global) {
     s.size = (size_t)symbol->st_size;
-    (void)dl_iterate_phdr(look, &s);
+    (void)dl_iterate_phdr(find_words, &s);
   }
   if (s.found) {
     loader->r_state = (const uint32_t *)(const void *)&s.debug->r_state;

@@ -168,7 +168,7 @@ void cs_maps_free(struct cs_maps *maps) {
 }
 
 void cs_process_memory_init(struct cs_process_memory *process, int pid) {
-  *process = (struct cs_process_memory){.pid = pid, .mem_fd = -1};
+  *process = (struct cs_process_memory){.pid = pid};
 }
 
 void cs_process_memory_close(struct cs_process_memory *process) {
@@ -176,10 +176,9 @@ void cs_process_memory_close(struct cs_process_memory *process) {
   process->mem_fd = -1;
 }
 
-static bool read_mem_file(struct cs_process_memory *process, uint64_t address, uint8_t *dst,
-                          size_t len) {
+static bool read_mem_file(int fd, uint64_t address, uint8_t *dst, size_t len) {
   while (len != 0) {
-    ssize_t got = pread(process->mem_fd, dst, len, (off_t)address);
+    ssize_t got = pread(fd, dst, len, (off_t)address);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     dst += got;

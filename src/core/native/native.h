@@ -16,13 +16,13 @@ const struct cs_images *cs_native_refresh(struct cs_native *native);
 // Frees all tables but the newest and `still_used` (which may be NULL), and the images that are
 // only in freed ones. To be called when no handler reads those tables any more.
 void cs_native_retire(struct cs_native *native, const struct cs_images *still_used);
-// Tables from number `sequence` on are not retired, because samples that refer to them have no
-// names yet. UINT32_MAX (the initial value): all may be retired. cs_native_has_older returns
-// whether there are tables older than the newest.
-bool cs_native_has_older(const struct cs_native *native);
+// Keeps tables from number `sequence` on from being retired, because samples that refer to them
+// have no names yet. UINT32_MAX, the initial value, allows all to be retired.
 void cs_native_keep(struct cs_native *native, uint32_t sequence);
-// Returns the table of exactly those images (cs_loader_now), with *exact set, or else the one with
-// that number; NULL if both are gone.
+// Returns whether there are tables besides the newest.
+bool cs_native_has_older(const struct cs_native *native);
+// Returns the table for which cs_loader_now was `loaded`, with *exact set, or else the one with
+// number `sequence`; NULL if both are gone.
 const struct cs_images *cs_native_table(const struct cs_native *native, uint64_t loaded,
                                         uint32_t sequence, bool *exact);
 void cs_native_free(struct cs_native *native);

@@ -22,7 +22,7 @@ static uint32_t word_at(const uint8_t *bytes) {
 
 // Returns whether `bytes` start with a CIE and its length.
 static bool is_cie(const uint8_t *bytes, size_t size) {
-  enum { DATA_ALIGN = 0x78, ALIKE = 3 };  // -8
+  enum { DATA_ALIGN = 0x78, KNOWN = 3 };  // -8
   if (size < 4 + MIN_CIE || word_at(bytes) < MIN_CIE || word_at(bytes) > MAX_CIE ||
       word_at(bytes) > size - 4 || word_at(bytes + 4) != 0 || (bytes[8] != 1 && bytes[8] != 3))
     return false;
@@ -30,11 +30,11 @@ static bool is_cie(const uint8_t *bytes, size_t size) {
   size_t n = 0;
   while (n < MAX_AUGMENTATION && augmentation[n] != '\0') n++;
   if (n == MAX_AUGMENTATION || (n != 0 && augmentation[0] != 'z') ||
-      strspn(augmentation, "zRLPSB") != n || 9 + n + 1 + ALIKE > 4 + word_at(bytes))
+      strspn(augmentation, "zRLPSB") != n || 9 + n + 1 + KNOWN > 4 + word_at(bytes))
     return false;
-  const uint8_t *alike = bytes + 9 + n + 1;
-  return (alike[0] == 1 || alike[0] == CS_DWARF_CODE_ALIGN) && alike[1] == DATA_ALIGN &&
-         alike[2] == CS_DWARF_RA;
+  const uint8_t *known = bytes + 9 + n + 1;
+  return (known[0] == 1 || known[0] == CS_DWARF_CODE_ALIGN) && known[1] == DATA_ALIGN &&
+         known[2] == CS_DWARF_RA;
 }
 
 // Follows the records that begin with a CIE, as long as they are plausible.

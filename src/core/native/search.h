@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds .eh_frame without anything that points to it. Not for handlers.
+// Finds an .eh_frame that nothing points to. Not for handlers.
 #pragma once
 
 #include "base/base.h"

@@ -70,7 +70,7 @@ static void *populated(size_t bytes) {
 }
 
 // The program itself, the dynamic loader, the C library, this library (-z nodelete), the vdso.
-static void find_what_stays(struct cs_native *native) {
+static void find_permanent_images(struct cs_native *native) {
   native->stays.text[0] = getauxval(AT_ENTRY);
   native->stays.text[1] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "dlopen");
   native->stays.text[2] = (uint64_t)(uintptr_t)&cs_native_new;
@@ -78,7 +78,7 @@ static void find_what_stays(struct cs_native *native) {
   native->stays.base[1] = getauxval(AT_SYSINFO_EHDR);
 }
 
-static bool is_staying(const struct cs_native *native, const struct cs_candidate *candidate) {
+static bool is_permanent(const struct cs_native *native, const struct cs_candidate *candidate) {
   for (unsigned i = 0; i < CS_COUNT(native->stays.text); i++)
     if (native->stays.text[i] >= candidate->begin && native->stays.text[i] < candidate->end)
       return true;
@@ -94,7 +94,7 @@ struct cs_native *cs_native_new(int pid) {
   native->keep = UINT32_MAX;
   if (pid == 0) {
     native->counted = cs_loader_init(&native->loader);
-    find_what_stays(native);
+    find_permanent_images(native);
   }
   if (cs_rules_init(&native->rules)) return native;
   free(native);
@@ -113,9 +113,10 @@ static void index_blocks(struct cs_image *image, uint32_t *block_row) {
 
 // Chooses the size of blocks, by the number of rows and not by the width of the mapping.
 static size_t size_index(struct cs_image *image, const struct cs_rows *rows) {
-  uint64_t most = rows->count * 4ull + 256, last = rows->count != 0 ? rows->ip[rows->count - 1] : 0;
+  uint64_t max_blocks = rows->count * 4ull + 256;
+  uint64_t last = rows->count != 0 ? rows->ip[rows->count - 1] : 0;
   image->block_bits = CS_BLOCK_BITS;
-  while (last >> image->block_bits >= most) image->block_bits++;
+  while (last >> image->block_bits >= max_blocks) image->block_bits++;
   return rows->count != 0 ? (size_t)(last >> image->block_bits) + 1 : 0;
 }
 
@@ -201,9 +202,9 @@ static void report(const struct compiled *c, const struct cs_cfi_stats *stats, u
 // runtime's text, 5 MB of libcoreclr, which takes 5 ms once.
 static void correct_rows(struct cs_native *native, const struct cs_candidate *candidate,
                          struct cs_rows *rows) {
-  enum { MOST = 64 << 20 };  // the text of a program that is a single file has 8 MB
+  enum { MAX_TEXT = 64 << 20 };  // a single-file program has 8 MB
   size_t size = (size_t)(candidate->end - candidate->begin);
-  uint8_t *bytes = size <= MOST ? malloc(size) : NULL;
+  uint8_t *bytes = size <= MAX_TEXT ? malloc(size) : NULL;
   unsigned found = 0;
   if (bytes != NULL && cs_process_memory_read(&native->process, candidate->begin, bytes, size))
     (void)cs_quirks_apply(bytes, size, &native->rules, rows, &found);
@@ -215,9 +216,9 @@ static void correct_rows(struct cs_native *native, const struct cs_candidate *ca
         candidate->path, found, (unsigned)CS_QUIRKS);
 }
 
-// Returns whether no image has been loaded or unloaded since `then`. True if that is not known: for
-// another process, and if the loader's counters were not found.
-static bool is_as_before(const struct cs_native *native, uint64_t then) {
+// Returns true if no image has been loaded or unloaded since `then`, and also if that is not known:
+// for another process, or if the loader's counters were not found.
+static bool is_unchanged_since(const struct cs_native *native, uint64_t then) {
   if (native->process.pid != 0 || !native->counted) return true;
   return then != CS_LOADER_UNSETTLED && cs_loader_now(&native->loader) == then;
 }
@@ -225,7 +226,7 @@ static bool is_as_before(const struct cs_native *native, uint64_t then) {
 // An image that is being loaded or unloaded is skipped this time, and may be included the next
 // time.
 static bool check(const struct cs_native *native, struct compiled *c) {
-  if (!c->checked) c->checked = c->image.stays || is_as_before(native, native->loaded);
+  if (!c->checked) c->checked = c->image.stays || is_unchanged_since(native, native->loaded);
   return c->checked;
 }
 
@@ -256,7 +257,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->image.bias = bias;
   c->image.is_coreclr = is_coreclr;
   c->image.small_stacks = small_stacks;
-  c->image.stays = is_staying(native, candidate);
+  c->image.stays = is_permanent(native, candidate);
   c->image.inode = candidate->inode;
   c->image.device = candidate->device;
   c->image.id_address = id_address;
@@ -266,7 +267,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->loaded = loaded;
   c->patience = PATIENCE;
   // It may have been unloaded and loaded again between those reads.
-  if (!c->image.stays && !is_as_before(native, loaded)) {
+  if (!c->image.stays && !is_unchanged_since(native, loaded)) {
     free(c);
     c = NULL;
     goto out;
@@ -290,14 +291,14 @@ out:
 }
 
 // Without a build id, another image may look the same.
-static bool is_the_same_still(const struct cs_native *native, const struct compiled *c) {
-  return c->image.stays || c->image.id_size != 0 || is_as_before(native, c->loaded);
+static bool is_still_the_same(const struct cs_native *native, const struct compiled *c) {
+  return c->image.stays || c->image.id_size != 0 || is_unchanged_since(native, c->loaded);
 }
 
 static struct compiled *find_compiled(const struct cs_native *native,
                                       const struct cs_candidate *candidate, uint64_t fingerprint) {
   for (struct compiled *c = native->compiled; c != NULL; c = c->next) {
-    if (is_the_same_still(native, c) && c->image.begin == candidate->begin &&
+    if (is_still_the_same(native, c) && c->image.begin == candidate->begin &&
         c->image.end == candidate->end && c->base == candidate->base &&
         c->offset == candidate->offset && c->inode == candidate->inode &&
         c->device == candidate->device && c->fingerprint == fingerprint &&
@@ -332,7 +333,7 @@ static void fill(struct cs_native *native, struct table *table, struct cs_elf *e
     if (c == NULL) c = compile(native, candidate, elf);
     if (c != NULL && check(native, c)) table->images.image[table->images.count++] = c->image;
   }
-  bool settled = native->counted && is_as_before(native, native->loaded);
+  bool settled = native->counted && is_unchanged_since(native, native->loaded);
   table->images.loaded = settled ? native->loaded : CS_LOADER_UNSETTLED;
 }
 
@@ -377,7 +378,7 @@ bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *
   return true;
 }
 
-static bool holds(const struct cs_native *native, const struct compiled *c) {
+static bool is_in_a_table(const struct cs_native *native, const struct compiled *c) {
   for (const struct table *t = native->tables; t != NULL; t = t->next)
     for (uint32_t i = 0; i < t->images.count; i++)
       if (same_image(&t->images.image[i], &c->image)) return true;
@@ -388,7 +389,7 @@ static bool holds(const struct cs_native *native, const struct compiled *c) {
 static void free_compiled(struct cs_native *native, bool all) {
   for (struct compiled **at = &native->compiled; *at != NULL;) {
     struct compiled *c = *at;
-    if (!all && (holds(native, c) || (!c->checked && c->patience-- > 0))) {
+    if (!all && (is_in_a_table(native, c) || (!c->checked && c->patience-- > 0))) {
       at = &c->next;
       continue;
     }

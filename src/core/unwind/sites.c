@@ -70,7 +70,7 @@ CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_site_rule *r
   return -1;
 }
 
-CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t hash) {
+CS_ISLAND cs_site cs_sites_find_in_line(const struct cs_sites *sites, uint64_t hash) {
   uint64_t line = CS_SITE_PLACE(hash) & ~(CS_SITE_WAYS - 1ull);
   for (unsigned i = 0; i < CS_SITE_WAYS; i++) {
     cs_site site = cs_load_acquire(&sites->words[line + i]);
@@ -140,7 +140,7 @@ CS_ISLAND static uint64_t generation_of(const struct cs_world *world) {
 
 CS_ISLAND cs_site cs_sites_find_collectible(const struct cs_world *world, uint64_t ip) {
   uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13);
-  if (!world->deaths_are_reported || ip >> CS_SITE_IP_BITS != 0 ||
+  if (!world->unloads_are_reported || ip >> CS_SITE_IP_BITS != 0 ||
       cs_load_acquire(&world->sites->collectible[place].generation) != generation_of(world))
     return 0;
   cs_site site = cs_load_acquire(&world->sites->collectible[place].site);
@@ -151,7 +151,7 @@ CS_ISLAND cs_site cs_sites_find_collectible(const struct cs_world *world, uint64
 CS_ISLAND static cs_site learn_collectible(const struct cs_world *world, uint64_t ip,
                                            const struct cs_cfi_rule *rule, enum cs_code_kind kind) {
   uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13), generation = generation_of(world);
-  if (!world->deaths_are_reported || ip >> CS_SITE_IP_BITS != 0) return 0;
+  if (!world->unloads_are_reported || ip >> CS_SITE_IP_BITS != 0) return 0;
   cs_site site = site_of_rule(world->sites, rule, kind);
   if (site <= NO_FORM) return 0;
   site |= CS_SITE_TAG(hash);

@@ -3,13 +3,13 @@
 // stepped over, in one cache line. Signal-safe: cs_sites_find, cs_sites_add, cs_rule_apply. Readers
 // and writers are handlers, and wait-free: a half-written entry counts as a miss.
 //
-// A word of the cache has a tag (34 bits of the return address; here and below, of x86-64's addresses
-// of 47 bits) and a site (30 bits), so it is read and written as a whole. The other 13 bits of the address select the line of the table. Both come
-// from a multiplication that loses no bits, so tag and line together identify the address. The site
-// contains the CFA, which the look-up of the next frame depends on; the rest is in an interned
-// rule, which is read beside that look-up, not before it. Only return addresses are cached: where a
-// frame was interrupted (a leaf, or below a signal frame) prologs and epilogs matter, and its
-// unwind data is decoded in full.
+// A word of the cache has a tag (34 bits of the return address; here and below, of x86-64's
+// addresses of 47 bits) and a site (30 bits), so it is read and written as a whole. The other 13
+// bits of the address select the line of the table. Both come from a multiplication that loses no
+// bits, so tag and line together identify the address. The site contains the CFA, on which the
+// look-up of the next frame depends; the rest is in an interned rule, which is read in parallel
+// with that look-up. Only return addresses are cached: where a frame was interrupted (a leaf, or
+// below a signal frame) prologs and epilogs matter, and its unwind data is decoded in full.
 #pragma once
 
 #include "images/images.h"
@@ -91,7 +91,7 @@ CS_ISLAND static inline bool cs_sites_are_for(const struct cs_sites *sites,
   return world->loader == NULL ||
          (loaded != CS_LOADER_UNSETTLED && cs_load_acquire(&sites->loaded) == loaded);
 }
-CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t hash);
+CS_ISLAND cs_site cs_sites_find_in_line(const struct cs_sites *sites, uint64_t hash);
 CS_ISLAND static inline bool cs_site_has_tag(cs_site site, uint64_t hash) {
   return ((site ^ hash >> (64 - CS_SITE_IP_BITS)) << (64 - CS_SITE_TAG_BITS)) == 0;
 }
@@ -99,7 +99,7 @@ CS_ISLAND static inline bool cs_site_has_tag(cs_site site, uint64_t hash) {
 CS_ISLAND static inline cs_site cs_sites_find(const struct cs_sites *sites, uint64_t ip) {
   uint64_t hash = CS_SITE_HASH(ip);
   cs_site site = cs_load_acquire(&sites->words[CS_SITE_PLACE(hash)]);
-  return CS_LIKELY(cs_site_has_tag(site, hash)) ? site : cs_sites_find_beside(sites, hash);
+  return CS_LIKELY(cs_site_has_tag(site, hash)) ? site : cs_sites_find_in_line(sites, hash);
 }
 // Interns the rule, and caches it for `ip`. A rule whose return address is undefined marks a
 // stack's base. Returns the site, or 0 if the table is full or a site cannot express the rule; such

@@ -16,12 +16,12 @@
 
 enum { TRIES = 8 };  // of one walk, since each leaves the fast loop
 
-CS_ISLAND void cs_again_begin(struct cs_again_look *look, const struct cs_again *again,
+CS_ISLAND void cs_again_begin(struct cs_again_search *search, const struct cs_again *again,
                               const struct cs_walk *walk) {
   bool fits = again->count != 0 && again->clr_thread == walk->clr_thread &&
-              again->stack_hi == walk->stack.hi && walk->sites_hold &&
+              again->stack_hi == walk->stack.hi && walk->sites_valid &&
               again->loaded == walk->loaded && walk->world->mem.read == NULL;
-  *look = (struct cs_again_look){.again = fits ? again : NULL, .tries = TRIES};
+  *search = (struct cs_again_search){.again = fits ? again : NULL, .tries = TRIES};
 }
 
 CS_ISLAND static inline uint64_t word_at(uint64_t addr) {
@@ -45,12 +45,12 @@ CS_ISLAND static uint32_t first_changed(const struct cs_record *records, uint32_
   return at;
 }
 
-CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint64_t sp, uint64_t fp,
-                                  uint32_t frames) {
-  const struct cs_again *again = look->again;
+CS_ISLAND uint64_t cs_again_match(struct cs_again_search *search, uint64_t ip, uint64_t sp,
+                                  uint64_t fp, uint32_t frames) {
+  const struct cs_again *again = search->again;
   if (again == NULL) return ~0ull;
   const struct cs_record *records = again->records + again->start;
-  uint32_t at = look->at < again->from ? again->from : look->at;
+  uint32_t at = search->at < again->from ? again->from : search->at;
   while (at < again->count && cs_record_sp(&records[at]) < sp) at++;
   if (at < again->count && cs_record_sp(&records[at]) == sp) {
     const struct cs_record *record = &records[at];
@@ -60,16 +60,16 @@ CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint6
         frames <= again->start + found) {
       at = first_changed(records, found, again->count);
       if (at == again->count) {
-        look->at = found;
-        look->met = true;
+        search->at = found;
+        search->matched = true;
         return 0;
       }
     }
-    if (look->tries-- == 0) at = again->count;
+    if (search->tries-- == 0) at = again->count;
   }
-  look->at = at;
+  search->at = at;
   if (at < again->count) return cs_record_sp(&records[at]);
-  look->again = NULL;
+  search->again = NULL;
   return ~0ull;
 }
 
@@ -77,7 +77,7 @@ CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint6
 CS_ISLAND void cs_again_note(struct cs_again *last, const struct cs_walk *walk, uint32_t count,
                              uint32_t from) {
   bool ends_by_site = walk->stop == CS_STOP_BASE && walk->site != 0 && CS_SITE_IS_BASE(walk->site);
-  bool fits = ends_by_site && walk->faults == 0 && walk->sites_hold && count <= CS_AGAIN_MOST;
+  bool fits = ends_by_site && walk->faults == 0 && walk->sites_valid && count <= CS_AGAIN_MAX;
   last->clr_thread = walk->clr_thread;
   last->stack_hi = walk->stack.hi;
   last->loaded = walk->loaded;

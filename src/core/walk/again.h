@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A thread's own stack, walked again: most of its frames are those of the last walk. The records of
-// that walk are kept, and a walk that comes to one of these frames compares the words of the stack
-// from there on with them, instead of walking on. Signal-safe: yes.
+// that walk are kept. A walk that reaches a frame that matches one of them compares the rest of the
+// stack with the other records, instead of walking it. Signal-safe: yes.
 #pragma once
 
 #include "walk/record.h"
 
 enum {
-  CS_AGAIN_MOST = 4096,  // frames of a walk that is kept
-  CS_AGAIN_ROOM = 64,    // further ones before them, of the walk that meets them
-  CS_AGAIN_CALLS = 64,   // managed frames among them that have called native code
+  CS_AGAIN_MAX = 4096,  // frames of a walk that is kept
+  CS_AGAIN_ROOM = 64,   // room before them for the new frames of the next walk
+  CS_AGAIN_CALLS = 64,  // managed frames among them that have called native code
 };
 
 // A walk that is kept. All of it belongs to the owner of the memory that it is in.
@@ -23,22 +23,22 @@ struct cs_again {
   uint64_t loaded;                // cs_loader_now during the walk
 };
 
-// A walk's search among them.
-struct cs_again_look {
-  const struct cs_again *again;  // NULL: there is nothing to be met
-  uint32_t at;                   // those before it have been passed
+// A walk's search for a frame that matches a kept record.
+struct cs_again_search {
+  const struct cs_again *again;  // NULL: there is nothing to match
+  uint32_t at;                   // the first kept record that has not been passed
   uint32_t tries;                // comparisons left
-  uint32_t before;               // frames of the walk up to the current run
-  bool met;                      // the frame `at` is the walk's, and so are all after it
+  uint32_t before;               // frames of the walk before the current run
+  bool matched;                  // the rest of the stack is as in the records from `at` on
 };
 
-// Begins to look for them in a walk that has just begun.
-CS_ISLAND void cs_again_begin(struct cs_again_look *look, const struct cs_again *again,
+// Starts the search of a walk that has just begun.
+CS_ISLAND void cs_again_begin(struct cs_again_search *search, const struct cs_again *again,
                               const struct cs_walk *walk);
-// The walk has come to a return address; `frames` were passed up to it. Returns the sp from which on
-// the next call is of use, and 0 if the rest is met.
-CS_ISLAND uint64_t cs_again_meets(struct cs_again_look *look, uint64_t ip, uint64_t sp, uint64_t fp,
-                                  uint32_t frames);
+// Called when the walk reaches a return address, after `frames` frames. Returns 0 if the rest of
+// the stack matches, or else the lowest sp at which the next call can find a match.
+CS_ISLAND uint64_t cs_again_match(struct cs_again_search *search, uint64_t ip, uint64_t sp,
+                                  uint64_t fp, uint32_t frames);
 
 // Called after a walk whose `count` records are kept: notes what a later walk must have in common
 // with it. Sets last->count to 0 if the records cannot be used. `from`: as in struct cs_again.

@@ -23,7 +23,7 @@ CS_ISLAND static bool from_inlined_call(const struct cs_walk *walk, uint64_t fra
       !cs_bridge_get(walk, frame + l->inlined_call_frame.call_site_sp, &sp) ||
       !cs_bridge_get(walk, frame + l->inlined_call_frame.callee_saved_fp, &fp))
     return false;
-  cs_bridge_set(regs, CS_IP, cs_bridge_call_under_way(walk, ip, sp));
+  cs_bridge_set(regs, CS_IP, cs_bridge_call_in_progress(walk, ip, sp));
   cs_bridge_set(regs, CS_SP, sp);
   cs_bridge_set(regs, CS_FP, fp);
   return true;
@@ -91,7 +91,7 @@ CS_ISLAND static bool is_known(const struct cs_frame_ids *ids, uint64_t id) {
   return false;
 }
 
-CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs, bool exact) {
+CS_ISLAND static bool is_plausible(struct cs_walk *walk, const struct cs_regs *regs, bool exact) {
   uint64_t sp = regs->r[CS_SP], ip = regs->r[CS_IP];
   struct cs_code code;
   if ((sp & 7) != 0 || sp <= walk->regs.r[CS_SP] || !cs_stack_holds(&walk->stack, sp, 8))
@@ -142,7 +142,7 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
     walk->next_frame = next;
     if (frame >= walk->regs.r[CS_SP]) {
       *regs = (struct cs_regs){.known = 0};
-      if (read_frame(walk, frame, id, regs, exact) && plausible(walk, regs, *exact))
+      if (read_frame(walk, frame, id, regs, exact) && is_plausible(walk, regs, *exact))
         return !may_skip_managed(walk, regs);
       if (!is_known(&l->frame_ids, id)) return false;
     }

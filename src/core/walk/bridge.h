@@ -18,9 +18,9 @@ CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs);
 // Finds the caller of a stub, or of unknown code, at an exact ip (walk/stub.c).
 CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs);
 
-// The same while libraries are being loaded or unloaded, so that unknown code may be anything: the
-// call before the address on top of the stack must itself lead to the code.
-CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs);
+// The same while libraries are being loaded or unloaded, when unknown code may be anything: the
+// call before the address on top of the stack must lead to this very code.
+CS_ISLAND enum cs_stop cs_bridge_called_stub(const struct cs_walk *walk, struct cs_regs *regs);
 
 // Finds the caller of native code without a rule at an exact ip, if its bytes show where it is: a
 // PLT entry (lld writes no rule for them), a return, or the C library's clone.
@@ -48,11 +48,11 @@ CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t cont
 CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block,
                                       struct cs_regs *regs);
 // ReadyToRun code has a helper fill in its Frame, whose return address `ip` is then that of the
-// call of the helper. Returns the return address of the call that is in progress at the call site's
-// `sp`.
-CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp);
-// Returns whether the return address of the frame that has been stepped over, to its caller's
-// `regs`, was in the word at `slot`, or that of the method that has returned to it.
+// call to the helper. Returns the return address of the call that is in progress, where the call
+// site has `sp`.
+CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip, uint64_t sp);
+// Returns whether `slot` held the return address by which the walk has stepped to the caller's
+// `regs`, or that of the method that has returned to OnHijackTripThread.
 CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
                                  uint64_t slot);
 // Returns whether `fault` describes a fault of the instruction at `regs`. *in_caller is set if a

@@ -2,15 +2,15 @@
 // The limit of a walk's CPU time. Signal-safe: yes; on the thread that walks.
 #include "walk/walk.h"
 
-CS_ISLAND static void look_again_in(struct cs_walk *walk, uint64_t now, uint64_t ns) {
-  walk->near.look_at = now + cs_scale(ns, walk->tick_rate);
+CS_ISLAND static void check_again_in(struct cs_walk *walk, uint64_t now, uint64_t ns) {
+  walk->near.check_at = now + cs_scale(ns, walk->tick_rate);
 }
 
 CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t tick_rate) {
   if (limit_ns == 0 || tick_rate == 0) return;
   walk->limit_ns = limit_ns;
   walk->tick_rate = tick_rate;
-  look_again_in(walk, cs_tsc(), limit_ns / 8);
+  check_again_in(walk, cs_tsc(), limit_ns / 8);
 }
 
 // Reads the time-stamp counter, which also counts while the thread has no processor, for each
@@ -20,10 +20,10 @@ CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t t
 CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk) {
   if (walk->limit_ns == 0 || walk->late) return walk->late;
   uint64_t now = cs_tsc();
-  if (now < walk->near.look_at) return false;
+  if (now < walk->near.check_at) return false;
   uint64_t cpu = cs_thread_cpu_ns();
   if (walk->cpu_until == 0) walk->cpu_until = cpu + walk->limit_ns - walk->limit_ns / 8;
   walk->late = cpu >= walk->cpu_until;
-  if (!walk->late) look_again_in(walk, now, walk->cpu_until - cpu);
+  if (!walk->late) check_again_in(walk, now, walk->cpu_until - cpu);
   return walk->late;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The record that a walk leaves of a physical frame, and the part of a walk that writes many of
-// them at once, for frames whose return addresses have been seen before. Signal-safe: yes.
+// The record of a physical frame, and the part of a walk that writes many of them at once, for
+// frames whose call sites are cached. Signal-safe: yes.
 #pragma once
 
 #include "walk/walk.h"

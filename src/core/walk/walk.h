@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // walk: turns registers and a stack into a list of physical frames, with the reason for its end.
-// The heart. Signal-safe: yes, all of it: it only reads memory.
+// Signal-safe: yes, all of it: it only reads memory.
 #pragma once
 
 #include "unwind/unwind.h"
@@ -18,7 +18,7 @@ struct cs_frame {
   uint32_t flags;
 };
 
-struct cs_again_look;  // walk/again.h
+struct cs_again_search;  // walk/again.h
 
 struct cs_walk {  // a walk in progress; private to the room
   const struct cs_world *world;
@@ -37,8 +37,8 @@ struct cs_walk {  // a walk in progress; private to the room
   // The table of images matches the process. If not, an image is used only if its build id is where
   // the table says, and unknown code may belong to a library that has just been loaded.
   bool settled;
-  bool sites_hold;  // the call-site cache is right for these images
-  bool late;        // the limit has been reached
+  bool sites_valid;  // the call-site cache is valid for these images
+  bool late;         // the limit has been reached
   bool done;
   enum cs_stop stop;             // valid after cs_walk_next has returned false
   uint32_t faults;               // hardware faults passed so far that the runtime has handled

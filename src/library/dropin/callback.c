@@ -17,7 +17,7 @@ static struct cs_guest *guest_of(ICorProfilerCallback11 *self) {
 }
 
 static bool wants(ICorProfilerCallback11 *self, DWORD low) {
-  return (cs_load_relaxed(&guest_of(self)->low) & low) != 0;
+  return (cs_load_relaxed(&guest_of(self)->low_mask) & low) != 0;
 }
 
 // ---- Life ----
@@ -163,8 +163,8 @@ static HRESULT module_unload_finished(ICorProfilerCallback11 *self, ModuleID id,
 
 static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID id) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, DynamicMethodUnloaded);
-  bool wanted =
-      (cs_load_relaxed(&guest_of(self)->high) & COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS) != 0;
+  bool wanted = (cs_load_relaxed(&guest_of(self)->high_mask) &
+                 COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS) != 0;
   cs_elide_wait(guest_of(self));
   HRESULT hr = wanted ? theirs->lpVtbl->DynamicMethodUnloaded(theirs, id) : S_OK;
   clrsnap_dynamic_method_unloaded(id);

@@ -35,8 +35,8 @@ struct cs_guest {
   ICorProfilerInfo15 *info;   // the runtime's, not wrapped
   bool first;                 // the library had not been started before
   bool walks;                 // DoStackSnapshot is ours
-  bool leaves;                // RequestProfilerDetach has been
-  bool detached;              // ProfilerDetachSucceeded has been
+  bool detaching;             // RequestProfilerDetach has succeeded
+  bool detached;              // ProfilerDetachSucceeded has been called
   int references;             // the runtime's, to the guest's objects
   DWORD low, high;            // the events that it has asked for
   uint32_t suspended;         // elided: 1 between SuspendRuntime and ResumeRuntime (a futex)

@@ -30,7 +30,7 @@ static HRESULT end(struct named named, HRESULT hr) {
   return hr;
 }
 
-#define ASK(method, id, ...)                                                                     \
+#define FORWARD(method, id, ...)                                                                 \
   do {                                                                                           \
     ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, method);                       \
     struct named named = name(self, id);                                                         \
@@ -38,29 +38,29 @@ static HRESULT end(struct named named, HRESULT hr) {
   } while (0)
 
 static HRESULT get_handle(ICorProfilerInfo15 *self, ThreadID id, HANDLE *handle) {
-  ASK(GetHandleFromThread, id, id, handle);
+  FORWARD(GetHandleFromThread, id, id, handle);
 }
 
 static HRESULT get_info(ICorProfilerInfo15 *self, ThreadID id, DWORD *tid) {
-  ASK(GetThreadInfo, id, id, tid);
+  FORWARD(GetThreadInfo, id, id, tid);
 }
 
 static HRESULT get_context(ICorProfilerInfo15 *self, ThreadID id, ContextID *context) {
-  ASK(GetThreadContext, id, id, context);
+  FORWARD(GetThreadContext, id, id, context);
 }
 
 static HRESULT get_app_domain(ICorProfilerInfo15 *self, ThreadID id, AppDomainID *domain) {
-  ASK(GetThreadAppDomain, id, id, domain);
+  FORWARD(GetThreadAppDomain, id, id, domain);
 }
 
 static HRESULT get_static(ICorProfilerInfo15 *self, ClassID type, mdFieldDef field, ThreadID id,
                           void **at) {
-  ASK(GetThreadStaticAddress, id, type, field, id, at);
+  FORWARD(GetThreadStaticAddress, id, type, field, id, at);
 }
 
 static HRESULT get_static2(ICorProfilerInfo15 *self, ClassID type, mdFieldDef field,
                            AppDomainID domain, ThreadID id, void **at) {
-  ASK(GetThreadStaticAddress2, id, type, field, domain, id, at);
+  FORWARD(GetThreadStaticAddress2, id, type, field, domain, id, at);
 }
 
 void cs_ids_take_over(ICorProfilerInfo15Vtbl *vtbl) {

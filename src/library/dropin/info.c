@@ -6,7 +6,6 @@
 // this one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread,
 // or with an unknown ThreadID, is async-signal-safe at any time: before the library is ready
 // (life.c), and after a detach, it returns an HRESULT and calls nothing.
-#include <unistd.h>
 
 #include "base/base.h"
 #include "clr/clr.h"
@@ -64,14 +63,14 @@ static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   ICorProfilerInfo15 *theirs = theirs_of(self);
   bool walks = cs_load_acquire(&guest->walks);
-  if (!walks && cs_load_acquire(&guest->leaves)) return CORPROF_E_PROFILER_DETACHING;
+  if (!walks && cs_load_acquire(&guest->detaching)) return CORPROF_E_PROFILER_DETACHING;
   HRESULT state = walks ? cs_library_state() : CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
   if (state == CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER)
     return theirs->lpVtbl->DoStackSnapshot(theirs, thread, callback, info_flags, data, context,
                                            context_size);
   if (state != S_OK) return state;
-  // The runtime's mask has this flag because of us.
-  if (!(cs_load_relaxed(&guest->low) & COR_PRF_ENABLE_STACK_SNAPSHOT))
+  // The runtime's mask has this flag only because clrsnap has set it.
+  if (!(cs_load_relaxed(&guest->low_mask) & COR_PRF_ENABLE_STACK_SNAPSHOT))
     return CORPROF_E_INCONSISTENT_WITH_FLAGS;
   HRESULT hr;
   if (is_for_the_runtime(guest, thread, context) &&
@@ -87,7 +86,7 @@ static HRESULT request_detach(ICorProfilerInfo15 *self, DWORD ms) {
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   HRESULT hr = theirs->lpVtbl->RequestProfilerDetach(theirs, ms);
   if (FAILED(hr)) return hr;
-  cs_store_release(&guest->leaves, true);
+  cs_store_release(&guest->detaching, true);
   cs_store_release(&guest->walks, false);
   return hr;
 }

@@ -26,8 +26,8 @@ static HRESULT set(ICorProfilerInfo15 *self, DWORD low, DWORD high) {
   HRESULT hr = theirs->lpVtbl->SetEventMask2(theirs, low | (ours ? OURS_LOW : 0),
                                              high | (ours ? ours_high(guest) : 0));
   if (FAILED(hr)) return hr;
-  cs_store_release(&guest->low, low);
-  cs_store_release(&guest->high, high);
+  cs_store_release(&guest->low_mask, low);
+  cs_store_release(&guest->high_mask, high);
   return hr;
 }
 
@@ -47,7 +47,7 @@ static HRESULT get_event_mask(ICorProfilerInfo15 *self, DWORD *low) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, GetEventMask);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   HRESULT hr = theirs->lpVtbl->GetEventMask(theirs, low);
-  if (SUCCEEDED(hr) && guest->walks) *low = shown(*low, guest->low, OURS_LOW);
+  if (SUCCEEDED(hr) && guest->walks) *low = shown(*low, guest->low_mask, OURS_LOW);
   return hr;
 }
 
@@ -56,8 +56,8 @@ static HRESULT get_event_mask2(ICorProfilerInfo15 *self, DWORD *low, DWORD *high
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   HRESULT hr = theirs->lpVtbl->GetEventMask2(theirs, low, high);
   if (FAILED(hr) || !guest->walks) return hr;
-  *low = shown(*low, guest->low, OURS_LOW);
-  *high = shown(*high, guest->high, ours_high(guest));
+  *low = shown(*low, guest->low_mask, OURS_LOW);
+  *high = shown(*high, guest->high_mask, ours_high(guest));
   return hr;
 }
 

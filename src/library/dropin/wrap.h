@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to room dropin: wrappers of COM objects, which their callers cannot distinguish from the
-// objects. Every slot forwards to the real object (thunks.S), methods that are newer than this
-// project included, except for those that a family takes over. Any thread; not for handlers.
+// objects. Every slot forwards to the real object (thunks.S), including methods that are newer than
+// this project, except for those that a family takes over. Any thread; not for handlers.
 #pragma once
 
 #include <pthread.h>

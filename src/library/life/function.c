@@ -72,7 +72,6 @@ static void unpack(uint64_t value, struct cs_record *record) {
 
 static bool cached(struct cs_record *record) {
   uint64_t value;
-  if (record->resolved) return true;
   if (record->method_start == 0 || !look_up(record->method_start, &value)) return false;
   // The code header decides: another method may be at this address by now.
   if (record->function_id != 0 && record->function_id != (value & ~7ull)) return false;
@@ -106,16 +105,22 @@ static bool read_method(const struct cs_record *record, uint64_t *value) {
 }
 
 void cs_function_look_ahead(const struct cs_record *record) {
-  __builtin_prefetch(&cache[place_of(record->method_start)]);
-  __builtin_prefetch((const void *)(uintptr_t)record->function_id);
+  if (record->function_id != 0)
+    __builtin_prefetch((const void *)(uintptr_t)record->function_id);
+  else
+    __builtin_prefetch(&cache[place_of(record->method_start)]);
 }
 
 bool cs_function_read(struct cs_record *record) {
   uint64_t value;
-  if (cached(record)) return true;
-  if (record->may_be_gone || cs_load_acquire(&memory) != TRUSTED || !read_method(record, &value))
-    return false;
-  remember(record->method_start, value);
+  if (record->resolved) return true;
+  bool trusted = cs_load_acquire(&memory) == TRUSTED;
+  // Permanent jitted code names its MethodDesc, which has the rest, as quickly as the cache.
+  bool named = trusted && record->kind == CS_CODE_JIT && record->function_id != 0 &&
+               record->method_start != 0 && !record->collectible;
+  if (!named && cached(record)) return true;
+  if (record->may_be_gone || !trusted || !read_method(record, &value)) return false;
+  if (!named) remember(record->method_start, value);
   unpack(value, record);
   return true;
 }
@@ -209,7 +214,7 @@ static void wait_for_resolvers(void) {
 void cs_library_deaths_are_reported(bool reported) {
   // Code may have died uncounted since the last time.
   if (reported) cs_add_seq(&cs_library.world.code_generation, 1);
-  cs_library.world.deaths_are_reported = reported;
+  cs_library.world.unloads_are_reported = reported;
 }
 
 // The call sites are kept, since those of code that can die are valid for one generation only.
@@ -248,10 +253,10 @@ bool cs_capture_resolve(struct cs_capture *capture) {
 
 // ---- The check ----
 
-enum opinion { AGREES, DISAGREES, HAS_NONE };
+enum verdict { AGREES, DISAGREES, HAS_NONE };
 
-// Compares a MethodDesc with what the CLR says, which may be nothing yet.
-static enum opinion compare_method(ICorProfilerInfo15 *info, FunctionID id) {
+// Compares a MethodDesc with what the CLR reports of the method, which may be nothing yet.
+static enum verdict compare_method(ICorProfilerInfo15 *info, FunctionID id) {
   ClassID class_id;
   ModuleID module;
   mdToken token;
@@ -266,7 +271,7 @@ static enum opinion compare_method(ICorProfilerInfo15 *info, FunctionID id) {
 }
 
 // The same for a ReadyToRun method's entry point.
-static enum opinion compare_entry_point(ICorProfilerInfo15 *info, uint64_t entry_point) {
+static enum verdict compare_entry_point(ICorProfilerInfo15 *info, uint64_t entry_point) {
   FunctionID id = 0;
   uint64_t read, start;
   if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)entry_point, &id) != S_OK)
@@ -281,9 +286,9 @@ struct ballot {
   uint32_t agreed;
   bool refuted;
 };
-static void vote(struct ballot *ballot, enum opinion opinion) {
-  ballot->agreed += opinion == AGREES;
-  ballot->refuted = ballot->refuted || opinion == DISAGREES;
+static void vote(struct ballot *ballot, enum verdict verdict) {
+  ballot->agreed += verdict == AGREES;
+  ballot->refuted = ballot->refuted || verdict == DISAGREES;
 }
 
 // Checks some methods of the image that contains `ip`.

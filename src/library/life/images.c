@@ -22,10 +22,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
-static struct cs_sites sites;  // 0.6 MiB, touched as it fills
-static bool stale;             // there are rules of unloaded images; under the lock
-static bool unretired;         // there are still older tables; under the lock
-static bool met_unknown_code;  // set by walks in handlers, cleared by the next look
+static struct cs_sites sites;    // 0.8 MiB, of which 0.5 are touched at once
+static bool stale;               // there are rules of unloaded images; under the lock
+static bool unretired;           // there are older tables still; under the lock
+static bool found_unknown_code;  // set by walks in handlers, cleared by the next refresh
 
 bool cs_library_images_init(void) {
   if (native == NULL) native = cs_native_new(0);
@@ -95,11 +95,11 @@ bool cs_library_images_are_old(void) {
 }
 
 void cs_library_note_unknown_code(void) {
-  cs_store_release(&met_unknown_code, true);
+  cs_store_release(&found_unknown_code, true);
 }
 
 void cs_library_refresh_after_handlers(void) {
-  if (!cs_load_acquire(&met_unknown_code) || !cs_load_acquire(&cs_library.running)) return;
-  cs_store_release(&met_unknown_code, false);
+  if (!cs_load_acquire(&found_unknown_code) || !cs_load_acquire(&cs_library.running)) return;
+  cs_store_release(&found_unknown_code, false);
   (void)cs_library_refresh_images();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// library: the state of the one instance of this library in the process, and the way in for public
-// calls. Below everything else in the room. Not for handlers.
+// library: the state of the one instance of this library in the process, and the entry of public
+// calls. Not for handlers.
 #pragma once
 
 #include "clrsnap/clrsnap.h"

@@ -19,7 +19,7 @@ struct reading {
   uint64_t at[PAGES];  // 0: none
   uint8_t bytes[PAGES][PAGE];
 };
-_Static_assert(offsetof(struct reading, world.mem) == 0, "read_pages gets from one to the other");
+_Static_assert(offsetof(struct reading, world.mem) == 0, "read_pages casts one to the other");
 
 static const uint8_t *page_at(struct reading *r, uint64_t page) {
   size_t i = page / PAGE % PAGES;

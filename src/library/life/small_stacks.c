@@ -29,9 +29,9 @@ struct look {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list seen;      // under the lock
-static uint64_t safe_with;    // atomic: cs_loader_now of a moment when all had been examined,
-static uint64_t tabled_with;  // and of the table of images that was looked at last
+static struct list examined;  // under the lock
+static uint64_t safe_with;    // atomic: cs_loader_now when all libraries had been examined,
+static uint64_t tabled_with;  // and of the last table of images that was examined
 static bool found;            // atomic: the reason is being written, or has been
 static char reason[256];      // written before cs_signal.small_stacks is
 
@@ -65,7 +65,8 @@ static int count(struct dl_phdr_info *info, size_t size, void *arg) {
   list->loads = info->dlpi_adds;
   list->unloads = info->dlpi_subs;
   list->count++;
-  bool changed = list->loads != seen.loads || list->unloads != seen.unloads || seen.count == 0;
+  bool changed =
+      list->loads != examined.loads || list->unloads != examined.unloads || examined.count == 0;
   return changed ? 0 : 1;
 }
 
@@ -89,13 +90,13 @@ static int examine(struct dl_phdr_info *info, size_t size, void *arg) {
 // namespace (dlmopen) has changed, too.
 static bool find_new(struct look *look) {
   const struct list *now = &look->list;
-  uint64_t loads = now->loads - seen.loads, unloads = now->unloads - seen.unloads;
+  uint64_t loads = now->loads - examined.loads, unloads = now->unloads - examined.unloads;
   if (cs_libc_is_musl()) {  // counts calls of dlopen, never unloads, and has one namespace
-    look->skip = seen.count;
+    look->skip = examined.count;
     return true;
   }
   look->skip = loads < now->count ? now->count - (uint32_t)loads : 0;
-  return seen.count + loads - unloads == now->count;
+  return examined.count + loads - unloads == now->count;
 }
 
 // Examines the new libraries. Returns false if not all of them could be examined. `loaded`:
@@ -106,14 +107,14 @@ static bool examine_new(uint64_t loaded) {
   if (!find_new(&look)) {
     // The table has the libraries of all namespaces.
     if (loaded == CS_LOADER_UNSETTLED || loaded != cs_load_acquire(&tabled_with)) return false;
-    seen = look.list;
+    examined = look.list;
     return true;
   }
   cs_process_memory_init(&look.memory, 0);
   bool changed = dl_iterate_phdr(examine, &look) != 0;
   cs_process_memory_close(&look.memory);
   if (changed) return false;
-  seen = look.list;
+  examined = look.list;
   return true;
 }
 

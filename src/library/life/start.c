@@ -198,8 +198,8 @@ HRESULT cs_library_start(IUnknown *info, const struct clrsnap_opts *opts, struct
   return hr;
 }
 
-// When this returns, no public call is under way, and none begins before the library runs again.
-static void close_doors(void) {
+// When this returns, no public call is under way, and none can begin before the library runs again.
+static void wait_for_users(void) {
   __atomic_store_n(&cs_library.running, false, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&cs_library.users, __ATOMIC_SEQ_CST) != 0) (void)usleep(1000);
 }
@@ -212,11 +212,11 @@ void cs_library_stop(const IUnknown *unknown) {
       cs_store_release(&cs_library.running, false);
       cs_store_release(&cs_signal.world, NULL);
       (void)cs_epoch_wait();
-      close_doors();
+      wait_for_users();
       cs_registry_rest();
       cs_library.info = NULL;
     } else if (info == cs_library.info) {
-      close_doors();
+      wait_for_users();
       cs_library.info = left;
       cs_store_release(&cs_library.running, true);
     }

@@ -74,7 +74,7 @@ CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
   copy->ip = ip;
   copy->class = cs_load_acquire(&site->class);
   copy->places = cs_load_acquire(&site->places);
-  copy->seen = cs_load_acquire(&site->seen);
+  copy->last_class = cs_load_acquire(&site->last_class);
   return cs_load_acquire(&site->ip) == ip;
 }
 
@@ -275,8 +275,8 @@ CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct c
                                   const struct cs_await_site *site, uint64_t *classes,
                                   uint32_t count) {
   uint64_t before[VALUES], wanted = site->class;
-  // The only value has the class of the last box here.
-  if (count == 1 && site->seen != 0 && classes[0] == site->seen) return;
+  // The only value has the class of the last box that was found at this site.
+  if (count == 1 && site->last_class != 0 && classes[0] == site->last_class) return;
   if (wanted == CS_AWAIT_ANY_BOX || wanted == CS_AWAIT_TASK_RUNS) {
     if (wanted == CS_AWAIT_ANY_BOX) keep_unless_known(awaits, classes, count);
     keep_tasks(awaits, mem, classes, count);

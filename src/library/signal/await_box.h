@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// await_box: from a stack that has just been walked to the box of its innermost async method, and
-// the chain from there. Signal-safe: yes.
+// await_box: finds the box of the innermost async method on a stack that has just been walked, and
+// follows the chain from there. Signal-safe: yes.
 #pragma once
 
 #include "signal/awaits.h"

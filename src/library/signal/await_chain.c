@@ -18,11 +18,11 @@ enum {
 };
 
 // A chain that is being followed.
-struct way {
+struct cursor {
   uint64_t object;     // the next one; 0: there is none
-  bool of_a_task;      // it is a Task's continuation: only there is a list one of awaiters
-  uint64_t trace;      // a hash of all so far
-  bool over_a_source;  // or a list: it may have been reused, or changed
+  bool from_task;      // it is a Task's continuation: only there does a list hold awaiters
+  uint64_t trace;      // a hash of all objects so far
+  bool passed_source;  // or a list: either may have changed since
 };
 
 CS_ISLAND static bool read_u64(const struct cs_await_reader *r, uint64_t addr, uint64_t *out) {
@@ -85,12 +85,13 @@ CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awa
 CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
                                                  const struct cs_await_reader *r,
                                                  const struct cs_await_source *source,
-                                                 struct way *way, struct cs_await_chain *chain) {
-  uint64_t at = way->object, continuation, state, completed;
+                                                 struct cursor *cursor,
+                                                 struct cs_await_chain *chain) {
+  uint64_t at = cursor->object, continuation, state, completed;
   unsigned shift = source->completed % 8u * 8;
   bool resumes;
-  way->object = 0;
-  way->over_a_source = true;
+  cursor->object = 0;
+  cursor->passed_source = true;
   if (source->holder != 0 && !read_u64(r, at + source->holder, &at)) return CS_AWAITS_STOPPED;
   if (at == 0) return CS_AWAITS_COMPLETE;
   if (!read_u64(r, at + source->continuation, &continuation)) return CS_AWAITS_STOPPED;
@@ -100,7 +101,7 @@ CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
     return CS_AWAITS_STOPPED;
   if ((completed >> shift & 0xFF) != 0) return CS_AWAITS_COMPLETE;
   enum cs_await_state looked = look_at_resumer(awaits, r, continuation, &resumes, chain);
-  if (looked == CS_AWAITS_COMPLETE && resumes) way->object = state;
+  if (looked == CS_AWAITS_COMPLETE && resumes) cursor->object = state;
   return looked;
 }
 
@@ -109,11 +110,11 @@ CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
 CS_ISLAND static enum cs_await_state pass_list(const struct cs_awaits *awaits,
                                                const struct cs_await_reader *r,
                                                const struct cs_await_source *list,
-                                               struct way *way) {
+                                               struct cursor *cursor) {
   uint64_t word, array, entry, only = 0;
   unsigned shift = list->state % 8u * 8;
-  if (!read_u64(r, way->object + list->state / 8u * 8, &word) ||
-      !read_u64(r, way->object + list->holder, &array))
+  if (!read_u64(r, cursor->object + list->state / 8u * 8, &word) ||
+      !read_u64(r, cursor->object + list->holder, &array))
     return CS_AWAITS_STOPPED;
   uint32_t count = (uint32_t)(word >> shift);
   if (count > LISTED) return CS_AWAITS_SEVERAL;
@@ -122,15 +123,15 @@ CS_ISLAND static enum cs_await_state pass_list(const struct cs_awaits *awaits,
     if (entry != 0 && only != 0) return CS_AWAITS_SEVERAL;
     if (entry != 0) only = entry;
   }
-  way->object = only;
-  way->over_a_source = true;
+  cursor->object = only;
+  cursor->passed_source = true;
   return CS_AWAITS_COMPLETE;
 }
 
 // Continues from an object of this type to the next one.
 CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
                                           const struct cs_await_reader *r, uint64_t type,
-                                          uint32_t slot, struct way *way,
+                                          uint32_t slot, struct cursor *cursor,
                                           struct cs_await_chain *chain) {
   enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
   if (kind == CS_AWAIT_SOURCE || kind == CS_AWAIT_LIST) {
@@ -140,26 +141,26 @@ CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
     } at = {.word = cs_load_acquire(&awaits->sources[slot])};
     // The types may have been cleared since, and the slot may be another type's now.
     if (cs_load_acquire(&awaits->types[slot]) != type) return CS_AWAITS_STOPPED;
-    if (kind == CS_AWAIT_LIST && (at.word == 0 || !way->of_a_task)) return CS_AWAITS_SEVERAL;
-    way->of_a_task = false;
-    return kind == CS_AWAIT_LIST ? pass_list(awaits, r, &at.source, way)
-                                 : pass_source(awaits, r, &at.source, way, chain);
+    if (kind == CS_AWAIT_LIST && (at.word == 0 || !cursor->from_task)) return CS_AWAITS_SEVERAL;
+    cursor->from_task = false;
+    return kind == CS_AWAIT_LIST ? pass_list(awaits, r, &at.source, cursor)
+                                 : pass_source(awaits, r, &at.source, cursor, chain);
   }
-  way->of_a_task = kind == CS_AWAIT_BOX || kind == CS_AWAIT_PROMISE;
+  cursor->from_task = kind == CS_AWAIT_BOX || kind == CS_AWAIT_PROMISE;
   if (kind == CS_AWAIT_END || kind == CS_AWAIT_RESUMER)
-    way->object = 0;
-  else if (!read_u64(r, way->object + CS_AWAIT_TYPE_OFFSET(type), &way->object))
+    cursor->object = 0;
+  else if (!read_u64(r, cursor->object + CS_AWAIT_TYPE_OFFSET(type), &cursor->object))
     return CS_AWAITS_STOPPED;
   return CS_AWAITS_COMPLETE;
 }
 
 // Records the object's class, if it is a method's, and continues with the next object.
 CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
-                                          const struct cs_await_reader *r, struct way *way,
+                                          const struct cs_await_reader *r, struct cursor *cursor,
                                           struct cs_await_chain *chain) {
   uint64_t class;
   uint32_t slot;
-  if (!read_u64(r, way->object, &class)) return CS_AWAITS_STOPPED;
+  if (!read_u64(r, cursor->object, &class)) return CS_AWAITS_STOPPED;
   uint64_t type = cs_await_type(awaits, class, &slot), word = class;
   if (type == 0 && is_task(awaits, r, class)) {
     type = CS_AWAIT_TYPE(class, awaits->continuation, CS_AWAIT_BOX);
@@ -169,43 +170,44 @@ CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
   if (type == 0) return note_unknown(chain, class);
   if ((kind == CS_AWAIT_BOX || kind == CS_AWAIT_SOURCE) && !add_word(chain, word))
     return CS_AWAITS_CUT;
-  return pass(awaits, r, type, slot, way, chain);
+  return pass(awaits, r, type, slot, cursor, chain);
 }
 
 CS_ISLAND static enum cs_await_state follow(const struct cs_awaits *awaits,
-                                            const struct cs_await_reader *r, struct way *way,
+                                            const struct cs_await_reader *r, struct cursor *cursor,
                                             struct cs_await_chain *chain) {
-  for (int i = 0; i < HOPS && way->object != 0; i++) {
-    way->trace = cs_hash_sequence(way->trace, way->object);
-    enum cs_await_state state = step(awaits, r, way, chain);
+  for (int i = 0; i < HOPS && cursor->object != 0; i++) {
+    cursor->trace = cs_hash_sequence(cursor->trace, cursor->object);
+    enum cs_await_state state = step(awaits, r, cursor, chain);
     if (state != CS_AWAITS_COMPLETE) return state;
   }
-  return way->object == 0 ? CS_AWAITS_COMPLETE : CS_AWAITS_CUT;
+  return cursor->object == 0 ? CS_AWAITS_COMPLETE : CS_AWAITS_CUT;
 }
 
 CS_ISLAND static enum cs_await_state begin(const struct cs_awaits *awaits,
                                            const struct cs_await_reader *r, uint64_t object,
-                                           bool runs, struct way *way,
+                                           bool runs, struct cursor *cursor,
                                            struct cs_await_chain *chain) {
   uint64_t class;
-  *way = (struct way){.object = object};
+  *cursor = (struct cursor){.object = object};
   chain->count = 0;
   if (runs) {
-    if (!read_u64(r, object, &class) || !read_u64(r, object + awaits->continuation, &way->object))
+    if (!read_u64(r, object, &class) ||
+        !read_u64(r, object + awaits->continuation, &cursor->object))
       return CS_AWAITS_STOPPED;
     chain->words[chain->count++] = class | CS_AWAIT_WORD_RUNS;
-    way->of_a_task = true;
+    cursor->from_task = true;
   }
-  return follow(awaits, r, way, chain);
+  return follow(awaits, r, cursor, chain);
 }
 
 CS_ISLAND enum cs_await_state cs_await_follow(const struct cs_awaits *awaits,
                                               const struct cs_await_reader *r, uint64_t object,
                                               bool runs, struct cs_await_chain *chain) {
-  struct way way, again;
-  enum cs_await_state state = begin(awaits, r, object, runs, &way, chain);
-  if (!way.over_a_source) return state;
-  if (begin(awaits, r, object, runs, &again, chain) == state && again.trace == way.trace)
+  struct cursor cursor, again;
+  enum cs_await_state state = begin(awaits, r, object, runs, &cursor, chain);
+  if (!cursor.passed_source) return state;
+  if (begin(awaits, r, object, runs, &again, chain) == state && again.trace == cursor.trace)
     return state;
   chain->count = 0;
   return CS_AWAITS_STOPPED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// await_chain: from an object that is known to be a box, or a Task, to the boxes that await it.
-// Signal-safe: all of it.
+// await_chain: follows the chain from an object that is known to be a box, or a Task, to the boxes
+// that await it. Signal-safe: yes.
 #pragma once
 
 #include "signal/awaits.h"

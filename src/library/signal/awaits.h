@@ -52,7 +52,7 @@ struct cs_await_site {
   // keeps it in the same places, so each sample rules out those that had none, until a single one
   // is left to be read. The bits above are the agent's generation of the table.
   uint64_t places;
-  uint64_t seen;  // the MethodTable of the last box that was found here; 0: none yet
+  uint64_t last_class;  // the MethodTable of the last box that was found here; 0: none yet
 };
 #define CS_AWAIT_PLACES ((1ull << 54) - 1)
 enum { CS_AWAIT_LIFE_AT = 54 };

@@ -222,23 +222,24 @@ CS_ISLAND static uint32_t join(struct cs_capture *capture, uint32_t passed, uint
   return last->count;
 }
 
-// Looks for the walk's frame, which `passed` others have led to, among those of the last walk.
-CS_ISLAND static bool meets(struct cs_walk *walk, uint32_t passed) {
-  struct cs_again_look *look = walk->look;
-  if (look == NULL) return false;
-  look->before = passed + 1;
+// Returns whether the walk's frame, after `passed` others, matches one of the last walk, and so
+// does the rest of the stack.
+CS_ISLAND static bool matches_last(struct cs_walk *walk, uint32_t passed) {
+  struct cs_again_search *search = walk->again;
+  if (search == NULL) return false;
+  search->before = passed + 1;
   return walk->flags == 0 && (walk->regs.known & CS_REG_BIT(CS_FP)) != 0 &&
          cs_again_meets(look, walk->regs.r[CS_IP], walk->regs.r[CS_SP], walk->regs.r[CS_FP],
                         passed) == 0;
 }
 
 CS_ISLAND static uint32_t walk_on(struct cs_capture *capture, struct cs_walk *walk) {
-  struct cs_again_look look = {.again = NULL};
+  struct cs_again_search search = {.again = NULL};
   struct cs_frame frame;
   uint32_t count = 0, from = 0, faults = 0;
   if (capture->again) {
-    cs_again_begin(&look, &capture->last, walk);
-    walk->look = &look;
+    cs_again_begin(&search, &capture->last, walk);
+    walk->again = &search;
   }
   while (cs_walk_next(walk, &frame)) {
     if (count == capture->capacity) {
@@ -253,16 +254,16 @@ CS_ISLAND static uint32_t walk_on(struct cs_capture *capture, struct cs_walk *wa
     }
     from = count;
     record(&capture->records[count++], &frame);
-    if (meets(walk, from)) break;
+    if (matches_last(walk, from)) break;
     struct cs_record *next = &capture->records[count];
     uint32_t room = capture->capacity - count;
     count += capture->plain ? cs_walk_run_plain(walk, next, room) : cs_walk_run(walk, next, room);
-    if (look.met) break;
+    if (search.matched) break;
   }
   capture->fresh = count;
-  if (look.met) {
+  if (search.matched) {
     cs_walk_leave(walk);
-    count = join(capture, count - 1, look.at);
+    count = join(capture, count - 1, search.at);
     capture->last.from = from;
     walk->stop = CS_STOP_BASE;
     walk->stop_ip = cs_record_ip(&capture->records[count - 1]);

@@ -67,8 +67,8 @@ CS_ISLAND static bool begin_sample(struct cs_thread *thread, void *ucontext) {
   return true;
 }
 
-// Returns whether the thread's perf event wants a sample.
-enum due { NEVER, IF_IT_IS, YES };
+// Whether the thread's perf event is due.
+enum due { NOT_DUE, MAY_BE_DUE, DUE };
 
 CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t entry_tsc,
                             enum due due) {
@@ -78,7 +78,7 @@ CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t e
   if (!begin_sample(thread, ucontext)) return;
   cs_regs_from_ucontext(&regs, ucontext);
   take_asked(thread, asked, &hold, &regs, entry_tsc);
-  if (due == NEVER || (due == IF_IT_IS && !cs_perf_is_due(thread))) return;
+  if (due == NOT_DUE || (due == MAY_BE_DUE && !cs_perf_is_due(thread))) return;
   struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, NULL};
   uint64_t before = thread->cpu_ns;
   cs_sample_take(thread, &regs, &cause);
@@ -91,10 +91,10 @@ CS_ISLAND static __attribute__((noinline)) void serve_noted(struct cs_handler_ti
                                                             struct cs_thread *thread,
                                                             void *ucontext, uint64_t entry_tsc,
                                                             enum due due) {
-  struct cs_handler_time *note = cs_handler_time_begin(notes, thread, entry_tsc, due == YES);
+  struct cs_handler_time *note = cs_handler_time_begin(notes, thread, entry_tsc, due == DUE);
   if (note != NULL && note->empty) {
     cs_store_release(&thread->asked, 0u);
-    if (due == YES) cs_perf_rearm(thread, cs_thread_cpu_ns());
+    if (due == DUE) cs_perf_rearm(thread, cs_thread_cpu_ns());
     return;
   }
   serve(thread, ucontext, entry_tsc, due);
@@ -130,7 +130,7 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   }
   struct cs_thread *thread = (void *)(uintptr_t)value;
   if (!is_registered(thread) || !cs_thread_is_caller(thread)) return;
-  serve_sampled(thread, ucontext, entry_tsc, NEVER);
+  serve_sampled(thread, ucontext, entry_tsc, NOT_DUE);
 }
 
 // ---- SIGURG ----
@@ -160,10 +160,10 @@ CS_ISLAND static __attribute__((noinline)) bool ignore_if_moved(int signo, const
   struct {
     uint64_t handler, flags, restorer, mask;
   } ignored = {.handler = (uint64_t)(uintptr_t)SIG_IGN};
-  uint64_t lo, hi, here = (uint64_t)(uintptr_t)&ignored, sp = cs_ucontext_sp(ucontext);
+  uint64_t lo, hi, at = (uint64_t)(uintptr_t)&ignored, sp = cs_ucontext_sp(ucontext);
   cs_altstack_of(ucontext, &lo, &hi);
-  if (here < lo || here >= hi || (sp >= lo && sp <= hi)) return false;
-  (void)cs_syscall4(SYS_rt_sigaction, signo, (long)here, 0, sizeof ignored.mask);
+  if (at < lo || at >= hi || (sp >= lo && sp <= hi)) return false;
+  (void)cs_syscall4(SYS_rt_sigaction, signo, (long)at, 0, sizeof ignored.mask);
   return true;
 }
 
@@ -173,7 +173,7 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   if (CS_UNLIKELY(ignore_if_moved(signo, ucontext))) return;
   struct cs_thread *thread = cs_perf_thread_of(info);
-  enum due due = thread != NULL ? YES : IF_IT_IS;
+  enum due due = thread != NULL ? DUE : MAY_BE_DUE;
   if (thread == NULL) thread = asked_thread(info);
   if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 ||
       !cs_thread_is_caller(thread))

@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "signal/kernel.h"
 
-enum { COOLING = 8 };  // periods of a count by which a thread in its cooldown waits longer
+enum { COOLDOWN_PERIODS = 8 };  // periods of a count by which a thread in its cooldown waits longer
 
 // Returns half a period to three halves, evenly distributed.
 CS_ISLAND static uint64_t next_wait(struct cs_perf_event *event, uint64_t period) {
@@ -46,7 +46,7 @@ CS_ISLAND static uint64_t cooldown_ns(const struct cs_cooldown *cooldown) {
 // A count says nothing about time, so a thread in its cooldown just waits for a larger one.
 CS_ISLAND static uint64_t count_on(struct cs_thread *thread, uint64_t period) {
   uint64_t wait = next_wait(&thread->perf, period);
-  if (cooldown_ns(&thread->cooldown) > 0) wait += COOLING * period;
+  if (cooldown_ns(&thread->cooldown) > 0) wait += COOLDOWN_PERIODS * period;
   if (wait == 0) wait = 1;
   thread->perf.counted += wait;
   return wait;

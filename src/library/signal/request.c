@@ -76,7 +76,7 @@ CS_ISLAND static void wake(struct cs_request *request) {
 
 // Waits until the requester releases the thread or the deadline has passed. Other signals interrupt
 // the wait and are served; then it goes on.
-CS_ISLAND static void stand_still(struct cs_request *request, uint64_t sequence) {
+CS_ISLAND static void wait_while_held(struct cs_request *request, uint64_t sequence) {
   uint64_t held = CS_REQUEST_WORD(sequence, CS_REQUEST_HELD);
   for (;;) {
     if (cs_load_acquire(&request->word) != held) break;
@@ -133,5 +133,5 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   // A wake-up costs the target 4 us, so only a requester that sleeps gets one. The exchange above
   // and the requester's exchange of `sleeps` are in one order, so either side sees the other.
   if (__atomic_load_n(&request->sleeps, __ATOMIC_SEQ_CST) != 0) wake(request);
-  if (hold) stand_still(request, sequence);
+  if (hold) wait_while_held(request, sequence);
 }

@@ -60,18 +60,18 @@ enum cs_request_answer {
   CS_ANSWER_SEED_IP,       // the seed's ip is not in managed code
 };
 
-// A frame as DoStackSnapshot's callback is told of it, without a CONTEXT.
-struct cs_told {
+// A frame as it is reported to DoStackSnapshot's callback, without a CONTEXT.
+struct cs_reported {
   uint64_t function, ip;
 };
-enum { CS_TOLD_MOST = 64 };
+enum { CS_MOST_REPORTED = 64 };
 
 struct cs_request {
   uint64_t word;  // sequence << 16 | state. A futex waits on its low half
   // Filled in by the requester while CLAIMED:
-  uint32_t sleeps;  // the requester waits in the kernel; written by it at any time
-  uint32_t asker;   // its thread id
-  uint32_t holder;  // the same while it holds the target for its caller (clrsnap_hold), else 0
+  uint32_t sleeps;     // the requester waits in the kernel; written by it at any time
+  uint32_t requester;  // its thread id
+  uint32_t holder;     // the same while it holds the target for its caller (clrsnap_hold), else 0
   uint32_t flags;
   uint32_t tid;
   uint32_t max_depth;
@@ -86,9 +86,9 @@ struct cs_request {
   uint64_t entry_tsc, exit_tsc;  // of the handler, up to DONE or HELD
   struct cs_capture capture;
   // Filled in by the requester, from an earlier walk (snapshot/sleeping.h), in place of the
-  // capture's records. 0: it was not.
-  uint32_t told_count;
-  struct cs_told told[CS_TOLD_MOST];
+  // capture's records. A count of 0 means that it was not.
+  uint32_t reported_count;
+  struct cs_reported reported[CS_MOST_REPORTED];
 };
 
 extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility("hidden")));

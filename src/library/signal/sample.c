@@ -205,14 +205,13 @@ CS_ISLAND static bool is_sampled(struct cs_thread *thread) {
 
 // The sample stands for what the thread's event has counted since the last one, or for the CPU
 // time. The weight of a lost sample goes to the next one.
-CS_ISLAND static void stand_for_all(struct cs_sample *sample, struct cs_thread *thread,
-                                    uint64_t now) {
+CS_ISLAND static void set_weight(struct cs_sample *sample, struct cs_thread *thread, uint64_t now) {
+  uint64_t since = cs_take_seq(&thread->cpu_ns, now);
   if (cs_load_relaxed(&cs_signal.counts) != 0)
     sample->weight = thread->perf.counted;
-  else if ((int64_t)(now - thread->cpu_ns) > 0)
-    sample->weight = now - thread->cpu_ns;
+  else if ((int64_t)(now - since) > 0)
+    sample->weight = now - since;
   thread->perf.counted = 0;
-  cs_store_relaxed(&thread->cpu_ns, now);
 }
 
 CS_ISLAND bool cs_hold_lasts(const struct cs_world *world, const struct cs_thread *thread,
@@ -275,7 +274,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   place.sample->put_off_by_ns =
       cooldown->cost_ns < UINT32_MAX ? (uint32_t)cooldown->cost_ns : UINT32_MAX;
   place.sample->cause = (uint16_t)cause->cause;
-  if (cause->cause == CS_CAUSE_CLOCKED) stand_for_all(place.sample, thread, begin_cpu);
+  if (cause->cause == CS_CAUSE_CLOCKED) set_weight(place.sample, thread, begin_cpu);
   if (cause->cause == CS_CAUSE_LOOK) {
     place.sample->weight = cause->weight + cooldown->owed;
     cooldown->owed = 0;

@@ -12,6 +12,7 @@
 #include "life/images.h"
 #include "life/runtime.h"
 #include "life/start.h"
+#include "snapshot/complete.h"
 #include "threads/registry.h"
 
 static HRESULT report(HRESULT hr, const struct cs_error *err) {
@@ -28,7 +29,10 @@ CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opt
     cs_log("clrsnap_start: %s", err.text);
   else
     cs_store_release(&started_with, info);
-  if (hr == S_OK) cs_library_altstacks_soon(true);
+  if (hr == S_OK) {
+    cs_library_altstacks_soon(true);
+    cs_capture_prepare();
+  }
   return report(hr, &err);
 }
 

@@ -8,6 +8,8 @@
 // read is consistent.
 #include "snapshot/complete.h"
 
+#include <sys/mman.h>
+
 #include "base/hash.h"
 #include "life/function.h"
 
@@ -98,12 +100,12 @@ static void complete(const struct cs_world *world, struct cs_record *record) {
   if (cs_function_read(record) || !found) remember(ip, record);
 }
 
-// The look-ups of all frames are independent of each other, so that their cache misses overlap.
-static void look_ahead(const struct cs_capture *capture) {
+// Prefetches for all frames at once, so that their cache misses overlap.
+static void prefetch_all(const struct cs_capture *capture) {
   for (uint32_t i = 0; i < capture->fresh; i++) {
     const struct cs_record *record = &capture->records[i];
     if (!cs_record_is_managed(record)) continue;
-    __builtin_prefetch(places_of(key_of(record)));
+    __builtin_prefetch(places_of(key_of(record)), 1);
     if (record->method_start != 0) cs_function_look_ahead(record);
   }
 }
@@ -115,13 +117,17 @@ static void resolve(const struct cs_world *world, struct cs_record *record) {
     remember(key_of(record), record);
 }
 
+void cs_capture_prepare(void) {
+  (void)madvise(places, sizeof places, MADV_POPULATE_WRITE);
+}
+
 void cs_capture_complete(struct cs_capture *capture) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
   capture->resolved = capture->fresh == 0 && capture->count != 0;  // it was joined to the last walk
   if (world == NULL || capture->resolved) return;
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   bool all = true;
-  look_ahead(capture);
+  prefetch_all(capture);
   for (uint32_t i = 0; i < capture->fresh; i++) {
     struct cs_record *record = &capture->records[i];
     if (!cs_record_is_managed(record)) continue;

@@ -65,10 +65,10 @@ static HRESULT is_aborted(struct cs_error *err) {
   return CORPROF_E_STACKSNAPSHOT_ABORTED;
 }
 
-HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct cs_delivery *to,
-                        struct cs_error *err) {
+HRESULT cs_deliver_reported(const struct cs_reported *reported, uint32_t count,
+                            const struct cs_delivery *to, struct cs_error *err) {
   for (uint32_t i = 0; i < count; i++)
-    if (call(to, told[i].function, told[i].ip, 0, NULL) != S_OK) return is_aborted(err);
+    if (call(to, reported[i].function, reported[i].ip, 0, NULL) != S_OK) return is_aborted(err);
   return S_OK;
 }
 

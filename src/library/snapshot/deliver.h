@@ -20,6 +20,6 @@ struct cs_delivery {
 // NULL.
 HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,
                    struct cs_error *err);
-// Of what was kept of a capture that succeeded.
-HRESULT cs_deliver_told(const struct cs_told *told, uint32_t count, const struct cs_delivery *to,
-                        struct cs_error *err);
+// The same for the frames that were kept of an earlier capture that succeeded.
+HRESULT cs_deliver_reported(const struct cs_reported *reported, uint32_t count,
+                            const struct cs_delivery *to, struct cs_error *err);

@@ -70,9 +70,9 @@ static bool is_in_handler(const struct cs_capture *capture, uint64_t clr_thread,
   return place == UNKNOWN ? quiet && may_be_in_handler(clr_thread, caller) : place == IN_HANDLER;
 }
 
-// For a walk of another thread: a caller in a handler may own a lock that is needed for it.
-static HRESULT look_before_other(uint64_t clr_thread, const struct cs_regs *caller,
-                                 bool *in_handler) {
+// For a walk of another thread: a caller in a handler may own a lock that the walk needs.
+static HRESULT check_before_other(uint64_t clr_thread, const struct cs_regs *caller,
+                                  bool *in_handler) {
   struct cs_take self;
   bool taken = cs_take_now(&self, clr_thread, caller, CS_REQUEST_PLAIN, NULL) == S_OK;
   *in_handler = is_in_handler(taken ? &self.request->capture : NULL, clr_thread, caller, true);
@@ -88,8 +88,9 @@ HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *c
   if (*in_handler) return S_FALSE;
   if (cs_load_acquire(&cs_signal.world) == NULL || clr_thread == 0) return S_OK;
   if (id != 0 && id != clr_thread)
-    return quiet && cs_registry_find(id) != NULL ? look_before_other(clr_thread, caller, in_handler)
-                                                 : S_OK;
+    return quiet && cs_registry_find(id) != NULL
+               ? check_before_other(clr_thread, caller, in_handler)
+               : S_OK;
   HRESULT hr = cs_take_now(take, clr_thread, caller, flags, seed);
   if (hr == S_OK && seed == NULL) {
     *in_handler = is_in_handler(&take->request->capture, clr_thread, caller, quiet);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// handler: walks of the calling thread that may be taken in a signal handler. Async-signal-safe,
-// all of it.
+// handler: walks of the calling thread that may be taken in a signal handler. Async-signal-safe.
 #pragma once
 
 #include "snapshot/take.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hold: a thread that stands still in its handler for its holder (clrsnap_hold). Not for handlers.
+// hold: a thread that waits in its handler for its holder (clrsnap_hold). Not for handlers.
 #pragma once
 
 #include "snapshot/take.h"

@@ -14,12 +14,12 @@ _Static_assert(sizeof(COR_DEBUG_IL_TO_NATIVE_MAP) == sizeof(struct cs_il_range),
 
 void cs_il_map_read(ICorProfilerInfo15 *info, uint64_t method_start, struct cs_il_map *map) {
   COR_DEBUG_IL_TO_NATIVE_MAP *out = (COR_DEBUG_IL_TO_NATIVE_MAP *)(void *)map->ranges;
-  ULONG32 there = 0;
+  ULONG32 wanted = 0;
   map->count = 0;
   map->result = info->lpVtbl->GetILToNativeMapping3(info, (UINT_PTR)method_start, CS_IL_MAP_RANGES,
-                                                    &there, out);
-  if (SUCCEEDED(map->result) && there > CS_IL_MAP_RANGES) map->result = CS_E_IL_MAP_TOO_LARGE;
-  if (SUCCEEDED(map->result)) map->count = there;
+                                                    &wanted, out);
+  if (SUCCEEDED(map->result) && wanted > CS_IL_MAP_RANGES) map->result = CS_E_IL_MAP_TOO_LARGE;
+  if (SUCCEEDED(map->result)) map->count = wanted;
 }
 
 // Ranges may be empty: where two IL offsets share an instruction, only one has bytes.

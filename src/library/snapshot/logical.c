@@ -102,7 +102,7 @@ static uint32_t parent_of(struct cs_logical *view, uint32_t i) {
 // which the dispatch has called a funclet are not reported, unless that funclet has been unwound
 // meanwhile.
 static bool starts_run(struct cs_logical *view, uint32_t i) {
-  bool starts = view->managed_seen && !view->in_run && !view->in_dispatch &&
+  bool starts = view->after_managed && !view->in_run && !view->in_dispatch &&
                 (view->unwound || role_below(view, i) == CS_EH_NONE);
   view->in_run = true;
   return starts && view->unresolved == NULL;
@@ -124,7 +124,7 @@ static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logic
   view->in_run = false;
   view->in_dispatch = record->eh != CS_EH_NONE;
   if (view->in_dispatch) return false;
-  view->managed_seen = true;
+  view->after_managed = true;
   view->unwound = is_unwound(view->capture, i);
   if (view->unwound) return false;
   while (may_be_funclet(view, i)) {

@@ -15,10 +15,10 @@ struct cs_logical {
   const struct cs_capture *capture;
   uint32_t next;
   bool report_dynamic;
-  bool managed_seen;  // a managed frame has been passed: unmanaged ones make runs from now on
-  bool in_run;        // the last frame was unmanaged
-  bool in_dispatch;   // the last managed frame was exception dispatch
-  bool unwound;       // an exception has unwound the last managed frame
+  bool after_managed;                  // a managed frame was passed, so unmanaged ones make runs
+  bool in_run;                         // the last frame was unmanaged
+  bool in_dispatch;                    // the last managed frame was exception dispatch
+  bool unwound;                        // an exception has unwound the last managed frame
   const struct cs_record *unresolved;  // not NULL: the view ended early, because of this frame
 };
 void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture);
@@ -36,7 +36,7 @@ static inline bool cs_logical_next(struct cs_logical *view, struct cs_logical_fr
     return cs_logical_classify(view, frame);
   view->next++;
   view->in_run = view->in_dispatch = false;
-  view->managed_seen = true;
+  view->after_managed = true;
   *frame = (struct cs_logical_frame){record, record->function_id};
   return true;
 }

@@ -58,7 +58,7 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   // At a call, only the registers that it preserves are known.
   capture->at_call = seed == NULL && regs->known == CS_REGS_PRESERVED;
   capture->again =
-      capture->at_call && plain && cs_threads.max_depth >= CS_AGAIN_ROOM + CS_AGAIN_MOST;
+      capture->at_call && plain && cs_threads.max_depth >= CS_AGAIN_ROOM + CS_AGAIN_MAX;
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(capture, world, seed != NULL ? seed : regs, &stack, clr_thread,
                     cs_threads.max_depth);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// self: walks of the calling thread. Async-signal-safe, all of it.
+// self: walks of the calling thread. Async-signal-safe.
 #pragma once
 
 #include "signal/request.h"

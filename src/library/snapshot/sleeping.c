@@ -89,10 +89,10 @@ struct kept {
   uint64_t runs, clr_thread;  // runs 0: nothing is kept
   uint32_t generation, tid;   // of the entry
   uint64_t cpu_ns;            // its CPU clock since then; 0: not read
-  uint64_t proven_tsc;        // when that was read, and the run count after it
-  uint32_t told_count;        // 0: there is only the capture
-  struct cs_told told[CS_TOLD_MOST];
-  struct cs_capture capture;  // but for its `records`, which are here:
+  uint64_t proven_tsc;        // when cpu_ns was read, and the run count after it
+  uint32_t reported_count;    // 0: there is only the capture
+  struct cs_reported reported[CS_MOST_REPORTED];
+  struct cs_capture capture;  // without its `records`, which are here:
   struct cs_record records[];
 };
 enum { KEPT_RECORDS = (KEPT_BYTES - sizeof(struct kept)) / sizeof(struct cs_record) };
@@ -147,10 +147,11 @@ static bool is_of(const struct kept *kept, const struct cs_thread *thread) {
          kept->generation == thread->generation && kept->tid == cs_load_acquire(&thread->tid);
 }
 
-// Has the thread slept since the capture? Its run count says so, for 0.6 us. In a round its CPU clock
-// does, for 0.2, but for PROOF_MS: where a host takes processors from a virtual machine, a thread
-// may run without CPU time. *runs: the count, if it was read.
-static bool has_slept(const struct cs_sleeper *sleeper, struct kept *kept, uint32_t flags,
+// Returns whether the thread has slept since the capture. Its run count shows that, and takes 0.6
+// us to read. In a round, its CPU clock shows it in 0.2 us, but only for PROOF_MS: where a host
+// takes processors from a virtual machine, a thread may run without using CPU time. Sets *runs to
+// the count if it was read.
+static bool has_slept(struct cs_sleeper *sleeper, struct kept *kept, uint32_t flags,
                       uint64_t *runs) {
   uint64_t tsc = cs_tsc();
   bool by_clock = (flags & CS_REQUEST_ROUND) != 0;
@@ -164,10 +165,10 @@ static bool has_slept(const struct cs_sleeper *sleeper, struct kept *kept, uint3
   return true;
 }
 
-// What a round over many threads needs: a few cache lines of each.
-static void copy_told(struct cs_request *request, const struct kept *kept) {
-  memcpy(request->told, kept->told, kept->told_count * sizeof *kept->told);
-  request->told_count = kept->told_count;
+// Copies only what a round over many threads needs: a few cache lines of each.
+static void copy_reported(struct cs_request *request, const struct kept *kept) {
+  memcpy(request->reported, kept->reported, kept->reported_count * sizeof *kept->reported);
+  request->reported_count = kept->reported_count;
   request->capture.count = 0;
   request->capture.stop = CS_STOP_BASE;
 }
@@ -183,8 +184,8 @@ bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread
               (!kept->capture.plain || capture->plain) &&
               kept->capture.module_deaths == capture->module_deaths &&
               kept->capture.count <= capture->capacity;
-  if (same && (flags & CS_REQUEST_LOGICAL) != 0 && kept->told_count > 0)
-    copy_told(request, kept);
+  if (same && (flags & CS_REQUEST_LOGICAL) != 0 && kept->reported_count > 0)
+    copy_reported(request, kept);
   else if (same)
     copy(capture, capture->records, &kept->capture, kept->records);
   if (same) capture->kept = true;
@@ -201,18 +202,18 @@ static bool is_whole(const struct cs_capture *capture) {
   return true;
 }
 
-// The frames that DoStackSnapshot reports of it, if that is all there is to say.
-static void note_told(struct kept *kept, const struct cs_capture *capture) {
+// Keeps the frames that DoStackSnapshot reports of the capture, if each is known and there is room.
+static void note_reported(struct kept *kept, const struct cs_capture *capture) {
   struct cs_logical view;
   struct cs_logical_frame frame;
   uint32_t count = 0;
   cs_logical_begin(&view, capture);
   while (cs_logical_next(&view, &frame)) {
-    if (count < CS_TOLD_MOST)
-      kept->told[count] = (struct cs_told){frame.function, cs_record_call_ip(frame.record)};
+    if (count < CS_MOST_REPORTED)
+      kept->reported[count] = (struct cs_reported){frame.function, cs_record_call_ip(frame.record)};
     count++;
   }
-  kept->told_count = view.unresolved == NULL && count <= CS_TOLD_MOST ? count : 0;
+  kept->reported_count = view.unresolved == NULL && count <= CS_MOST_REPORTED ? count : 0;
 }
 
 void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *thread) {
@@ -226,6 +227,6 @@ void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *th
   kept->generation = thread->generation;
   kept->tid = cs_load_acquire(&thread->tid);
   copy(&kept->capture, kept->records, capture, capture->records);
-  note_told(kept, capture);
+  note_reported(kept, capture);
   cs_sleeper_unlock(sleeper);
 }

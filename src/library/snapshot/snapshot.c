@@ -210,8 +210,8 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
   const struct cs_request *request = take->request;
-  if (capture->kept && request->told_count > 0)
-    return cs_deliver_told(request->told, request->told_count, to, err);
+  if (capture->kept && request->reported_count > 0)
+    return cs_deliver_reported(request->reported, request->reported_count, to, err);
   return report(capture, to, err);
 }
 

@@ -15,8 +15,8 @@
 #include "threads/own_tid.h"
 #include "threads/registry.h"
 
-// 0: the calling thread has no ThreadID.
-static uint64_t own_clr_thread(void) {
+// Returns 0 if the calling thread has no ThreadID.
+static uint64_t clr_thread_of_caller(void) {
   struct cs_thread *thread = cs_registry_self();
   ThreadID id = 0;
   if (thread != NULL) return thread->clr_thread;
@@ -27,7 +27,7 @@ static uint64_t own_clr_thread(void) {
 
 enum cs_target cs_target_find(ThreadID id, uint64_t caller, uint64_t *clr_thread,
                               struct cs_thread **thread) {
-  *clr_thread = id != 0 ? id : caller != 0 ? caller : own_clr_thread();
+  *clr_thread = id != 0 ? id : caller != 0 ? caller : clr_thread_of_caller();
   *thread = cs_registry_find(id);
   if (id == 0) return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
   if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
@@ -91,7 +91,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   request->answer = CS_ANSWER_WALKED;  // the walk of a sleeping thread does not set it
   request->capture.self = request->capture.held = request->capture.seeded = false;
   request->capture.kept = false;
-  request->told_count = 0;
+  request->reported_count = 0;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = cs_module_deaths();
   uint64_t runs = 0;

@@ -46,9 +46,10 @@ static bool is_ours(const char *path) {
 // Finds libclrsnap.so in this library's folder. The path is absolute because the program may change
 // its working directory.
 static bool find_library(char out[PATH_MAX]) {
-  static const char here;
+  static const char anchor;
   Dl_info info;
-  if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || info.dli_fname[0] != '/') return false;
+  if (dladdr(&anchor, &info) == 0 || info.dli_fname == NULL || info.dli_fname[0] != '/')
+    return false;
   int folder = (int)(strrchr(info.dli_fname, '/') - info.dli_fname);
   int length = snprintf(out, PATH_MAX, "%.*s/" LIBRARY, folder, info.dli_fname);
   return length < PATH_MAX && access(out, R_OK) == 0;

@@ -31,7 +31,7 @@ static bool is_ours(const struct sigaction *action) {
   return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == cs_activation_handler;
 }
 
-bool cs_activation_is_there(void) {
+bool cs_activation_is_usable(void) {
   struct sigaction fault, now;
   if (sigaction(SIGSEGV, NULL, &fault) != 0 || sigaction(ACTIVATION_SIGNAL, NULL, &now) != 0 ||
       !is_of_runtime(&fault) || sigismember(&fault.sa_mask, ACTIVATION_SIGNAL) != 1 ||

@@ -36,25 +36,25 @@ static size_t usable_size(void) {
 
 // ---- Stacks of threads that have ended, or are about to ----
 
-struct left {
-  struct left *next;
+struct retired {
+  struct retired *next;
   struct cs_altstack alt;
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct left *left;
+static struct retired *retired;
 
 static bool has_ended(uint32_t tid) {
   return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
 }
 
-// A few each time, since they also come one by one.
-static void free_left(void) {
+// Frees a few at a time, since few are added at a time.
+static void free_retired(void) {
   enum { AT_ONCE = 8 };
-  struct left *gone = NULL;
+  struct retired *gone = NULL;
   (void)pthread_mutex_lock(&lock);
-  struct left **link = &left;
+  struct retired **link = &retired;
   for (int looks = 0; *link != NULL && looks < AT_ONCE; looks++) {
-    struct left *l = *link;
+    struct retired *l = *link;
     if (!has_ended(l->alt.tid)) {
       link = &l->next;
       continue;
@@ -64,20 +64,20 @@ static void free_left(void) {
     gone = l;
   }
   (void)pthread_mutex_unlock(&lock);
-  for (struct left *next; gone != NULL; gone = next) {
+  for (struct retired *next; gone != NULL; gone = next) {
     next = gone->next;
     cs_altstack_free(&gone->alt);
     free(gone);
   }
 }
 
-// Without memory for the note, the stack stays mapped for good.
-static void leave_to(const struct cs_altstack *alt) {
-  struct left *l = malloc(sizeof *l);
+// If there is no memory for the entry, the stack stays mapped for good.
+static void retire(const struct cs_altstack *alt) {
+  struct retired *l = malloc(sizeof *l);
   if (l == NULL) return;
   l->alt = *alt;
   (void)pthread_mutex_lock(&lock);
-  struct left **link = &left;
+  struct retired **link = &retired;
   while (*link != NULL) link = &(*link)->next;  // the oldest are looked at first
   l->next = NULL;
   *link = l;
@@ -85,7 +85,7 @@ static void leave_to(const struct cs_altstack *alt) {
 }
 
 void cs_altstack_map(struct cs_altstack *alt, uint32_t tid) {
-  free_left();
+  free_retired();
   size_t guard = page_size(), size = usable_size();
   char *at = mmap(NULL, guard + size, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -117,9 +117,9 @@ void cs_altstack_leave(struct cs_altstack *alt) {
   stack_t now;
   if (alt->sp == 0) return;
   if (alt->tid != (uint32_t)syscall(SYS_gettid)) {
-    leave_to(alt);
+    retire(alt);
     *alt = (struct cs_altstack){0};
-    free_left();
+    free_retired();
     return;
   }
   if (sigaltstack(NULL, &now) != 0) return;

@@ -49,7 +49,7 @@ static bool have_records(struct cs_request *request, struct cs_error *err) {
   capture->records = capture->memory;
   capture->again = capture->at_call = false;
   if (capture->capacity >= wanted) return true;
-  size_t size = ((size_t)wanted + CS_AGAIN_ROOM + CS_AGAIN_MOST) * sizeof(struct cs_record);
+  size_t size = ((size_t)wanted + CS_AGAIN_ROOM + CS_AGAIN_MAX) * sizeof(struct cs_record);
   long at = cs_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at < 0)
@@ -58,7 +58,7 @@ static bool have_records(struct cs_request *request, struct cs_error *err) {
   if (capture->memory != NULL)
     (void)cs_syscall4(
         SYS_munmap, (long)(uintptr_t)capture->memory,
-        (long)((capture->capacity + CS_AGAIN_ROOM + CS_AGAIN_MOST) * sizeof(struct cs_record)), 0,
+        (long)((capture->capacity + CS_AGAIN_ROOM + CS_AGAIN_MAX) * sizeof(struct cs_record)), 0,
         0);
   capture->records = capture->memory = (struct cs_record *)(uintptr_t)at;
   memset(capture->memory, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
@@ -137,7 +137,7 @@ static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *e
     cs_error_set(err, "thread %u is stopped by a debugger or a job-control signal", tid);
   else
     cs_error_set(err,
-                 "thread %u (state %c) did not answer within %u ms: no processor, or in the "
+                 "thread %u (state %c) did not respond within %u ms: no processor, or in the "
                  "kernel; raise answer_timeout_ms",
                  tid, state, ms);
   return CS_ASK_NO_ANSWER;
@@ -156,19 +156,20 @@ static uint64_t hold_end(uint64_t otherwise) {
   uint32_t tid = (uint32_t)gettid();
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
     const struct cs_request *request = &cs_requests[i];
-    if (has_hold(request) && cs_load_acquire(&request->asker) == tid &&
+    if (has_hold(request) && cs_load_acquire(&request->requester) == tid &&
         cs_request_hold_end(request) < otherwise)
       otherwise = cs_request_hold_end(request);
   }
   return otherwise;
 }
 
-// A request in this state by `asker` (0: any), for `target` (0: any).
-static const struct cs_request *find(enum cs_request_state state, uint32_t asker, uint32_t target) {
+// Finds a request in this state by `requester` (0: any) for `target` (0: any).
+static const struct cs_request *find(enum cs_request_state state, uint32_t requester,
+                                     uint32_t target) {
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
     const struct cs_request *request = &cs_requests[i];
     if (CS_REQUEST_STATE(cs_load_acquire(&request->word)) == state &&
-        (asker == 0 || cs_load_acquire(&request->asker) == asker) &&
+        (requester == 0 || cs_load_acquire(&request->requester) == requester) &&
         (target == 0 || cs_load_acquire(&request->tid) == target))
       return request;
   }
@@ -183,9 +184,9 @@ static bool is_circular(const struct cs_request *request) {
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS && wanted != NULL; i++) {
     held = find(CS_REQUEST_HELD, 0, cs_load_acquire(&wanted->tid));
     if (held == NULL) return false;
-    uint32_t asker = cs_load_acquire(&held->asker);
-    if (asker == tid) return true;
-    wanted = find(CS_REQUEST_PENDING, asker, 0);
+    uint32_t requester = cs_load_acquire(&held->requester);
+    if (requester == tid) return true;
+    wanted = find(CS_REQUEST_PENDING, requester, 0);
   }
   return false;
 }
@@ -226,14 +227,14 @@ static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint3
 enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
                             struct cs_error *err) {
   uint64_t sequence = CS_REQUEST_SEQUENCE(cs_load_acquire(&request->word)) + 1;
-  if (!cs_own_signal_is_there(err)) {
+  if (!cs_own_signal_ensure(err)) {
     set_word(request, sequence, CS_REQUEST_FREE);
     return CS_ASK_NO_ANSWER;
   }
   uint32_t tid = request->tid;
   uint64_t hold_until = deadline_ns(cs_threads.hold_timeout_ms);
   if (flags & CS_REQUEST_HOLD) hold_until = hold_end(hold_until);
-  cs_store_release(&request->asker, (uint32_t)gettid());
+  cs_store_release(&request->requester, (uint32_t)gettid());
   request->hold_until[0] = (int64_t)(hold_until / 1000000000u);
   request->hold_until[1] = (int64_t)(hold_until % 1000000000u);
   request->flags = flags;

@@ -199,7 +199,7 @@ enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thr
 // A thread that ran managed code when the runtime was suspended is blocked by a function of the
 // runtime that has linked a Frame for that alone: where a return address was replaced, or a signal
 // has interrupted the thread. All that is read is in the copy.
-bool cs_asleep_is_held_up(const struct cs_asleep *a) {
+bool cs_asleep_is_suspended(const struct cs_asleep *a) {
   const struct cs_frame_ids *ids = &a->world.layout.frame_ids;
   const struct cs_mem *mem = &a->world.mem;
   uint64_t top, id;
@@ -223,7 +223,7 @@ void cs_asleep_read_beyond(struct cs_asleep *a) {
 }
 
 bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs) {
-  const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   uint64_t now;
   // A count of switches is the same while the thread runs.
   if (cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT) return false;

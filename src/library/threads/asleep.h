@@ -54,11 +54,11 @@ enum { CS_ASLEEP_PATIENCE = 4, CS_ASLEEP_NAP_US = 50 };
 enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *asleep, struct cs_thread *thread,
                                       uint64_t runs);
 bool cs_asleep_end(struct cs_asleep *asleep);
-// Before the end: does the runtime hold the thread up while it is suspended, as for a collection?
-// True only for a thread that ran managed code when it was stopped.
-bool cs_asleep_is_held_up(const struct cs_asleep *asleep);
-// Before the end: something outside of the copy was read as well, which is valid only if the thread
-// has slept until the end.
+// Before the end: returns whether the suspended runtime has stopped the thread, as for a
+// collection. False for a thread that was not running managed code then.
+bool cs_asleep_is_suspended(const struct cs_asleep *asleep);
+// Before the end: notes that something outside of the copy was read, which is valid only if the
+// thread has slept until the end.
 void cs_asleep_read_beyond(struct cs_asleep *asleep);
 // Returns whether the pinned thread has slept since the walk with this run count. Reads one file.
 // Returns false, too, where the count does not say.

@@ -89,7 +89,7 @@ static bool is_events(const char *name) {
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-static bool goes_on_waiting(const struct cs_world *world, const struct cs_image *image, long call) {
+static bool resumes_wait(const struct cs_world *world, const struct cs_image *image, long call) {
   const char *name = cs_file_of(image->path);
   if (is_runtime(name)) return true;
   if (is_events(name)) return cs_call_is_for_events(call);
@@ -106,7 +106,7 @@ static bool waits_in_runtime(const struct cs_world *world, const struct cs_captu
     const struct cs_image *image =
         record->kind == CS_CODE_NATIVE ? cs_images_find(world->images, cs_record_ip(record)) : NULL;
     if (image == NULL) return false;
-    if (!is_libc(cs_file_of(image->path))) return goes_on_waiting(world, image, call);
+    if (!is_libc(cs_file_of(image->path))) return resumes_wait(world, image, call);
   }
   return false;
 }
@@ -232,8 +232,8 @@ bool cs_install_altstacks_pinned(struct cs_thread *const *threads, uint32_t coun
   uint32_t asleep = 0;
   bool stacks_known = true;
   pthread_mutex_lock(&lock);
-  bool there = list.threads != NULL && cs_activation_is_there();
-  struct cs_request *request = there ? cs_request_claim_now() : NULL;
+  bool usable = list.threads != NULL && cs_activation_is_usable();
+  struct cs_request *request = usable ? cs_request_claim_now() : NULL;
   if (request != NULL) {
     for (uint32_t i = 0; i < count; i++) {
       list.threads[list.count++] = (struct wanting){.thread = threads[i]};
@@ -246,14 +246,15 @@ bool cs_install_altstacks_pinned(struct cs_thread *const *threads, uint32_t coun
   }
   pthread_mutex_unlock(&lock);
   free(list.threads);
-  return there;
+  return usable;
 }
 
 // ---- The stop ----
 
-// Takes those out that sleep in foreign code: there is no need to stop for them. One that is awake
-// may be on its way there, or out, and would get EINTR all the same; so it is looked at again.
-static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
+// Removes the threads that sleep in foreign code: no stop is needed for them. A thread that is
+// awake may be on its way in or out of foreign code, where it would get EINTR all the same; so it
+// is looked at again. Returns how many were removed.
+static uint32_t remove_sleepers(struct list *list, struct cs_request *request) {
   uint32_t all = list->count, awake = all;
   for (int look = 0; look < LOOKS && awake > 0; look++) {
     uint32_t kept = 0;
@@ -390,7 +391,7 @@ static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfi
 static HRESULT install_in_stop(struct list *list, struct cs_request *request,
                                ICorProfilerInfo15 *info, struct cs_altstacks_result *result) {
   HRESULT hr = S_FALSE;
-  uint32_t asleep = leave_sleepers(list, request);
+  uint32_t asleep = remove_sleepers(list, request);
   if (list->count > 0) hr = stop_for(list, request, info, result);
   result->asleep += asleep;
   result->stopped = hr == S_OK;
@@ -415,8 +416,8 @@ HRESULT cs_install_altstacks(ICorProfilerInfo15 *info, struct cs_altstacks_resul
     hr = E_OUTOFMEMORY;
   } else {
     if (list.count > 0)
-      hr = cs_activation_is_there() ? install_by_activation(&list, request, result)
-                                    : install_in_stop(&list, request, info, result);
+      hr = cs_activation_is_usable() ? install_by_activation(&list, request, result)
+                                     : install_in_stop(&list, request, info, result);
     release(&list);
   }
   if (request != NULL) (void)cs_request_release(request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// native_stack: the stacks of threads that others have made. Not for handlers.
+// native_stack: the stacks of threads that other code has made. Not for handlers.
 #pragma once
 
 #include "signal/thread.h"

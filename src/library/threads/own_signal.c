@@ -48,7 +48,7 @@ static bool install(int signo) {
   return sigaction(signo, &action, NULL) == 0;
 }
 
-bool cs_own_signal_is_there(struct cs_error *err) {
+bool cs_own_signal_ensure(struct cs_error *err) {
   struct sigaction now;
   int signo = cs_threads.signal_number;
   if (is_ours(signo)) return true;

@@ -13,5 +13,5 @@ HRESULT cs_own_signal_install(int wanted, struct cs_error *err);
 // Makes sure that our handler of cs_threads.signal_number is installed: if the program has reset
 // it, installs it again, because the signal's default would end the process. Returns false if the
 // program uses the signal itself, so that it must not be sent.
-bool cs_own_signal_is_there(struct cs_error *err);
+bool cs_own_signal_ensure(struct cs_error *err);
 void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// own_tid: the calling thread's id, without a system call where that is possible. Async-signal-safe,
-// except for cs_own_tid_init.
+// own_tid: the calling thread's id, without a system call where that is possible.
+// Async-signal-safe, except for cs_own_tid_init.
 #pragma once
 
 #include <stdint.h>

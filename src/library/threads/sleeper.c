@@ -49,12 +49,16 @@ static void close_files(struct cs_sleeper *sleeper) {
   sleeper->where = sleeper->runs = -1;
 }
 
-static int open_runs(uint32_t tid) {
+static int open_one(uint32_t tid, const char *name) {
   char path[64];
-  bool by_status = cs_sleeper_counts_by() == CS_RUNS_SWITCHES;
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid,
-                 by_status ? "status" : "schedstat");
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
   return open(path, O_RDONLY | O_CLOEXEC);
+}
+static int open_where(uint32_t tid) {
+  return open_one(tid, "syscall");
+}
+static int open_runs(uint32_t tid) {
+  return open_one(tid, cs_sleeper_counts_by() == CS_RUNS_SWITCHES ? "status" : "schedstat");
 }
 
 static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
@@ -135,9 +139,9 @@ static bool number_after(const char *text, const char *label, uint64_t *out) {
   return true;
 }
 
-bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs) {
+bool cs_sleeper_runs(struct cs_sleeper *sleeper, uint64_t *runs) {
   char text[STATUS_BYTES];
-  size_t length = read_text(sleeper->runs, text, sizeof text);
+  size_t length = read_text(sleeper, &sleeper->runs, text, sizeof text);
   if (length == 0) return false;
   if (cs_sleeper_counts_by() == CS_RUNS_SWITCHES) {
     uint64_t forced;
@@ -162,9 +166,9 @@ bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs) {
 }
 
 // "202 0x7f.. (six arguments) SP IP"; "-1 SP IP" outside of a system call; "running".
-enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip) {
+enum cs_sleep cs_sleeper_where(struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip) {
   char text[256], *end;
-  size_t length = read_text(sleeper->where, text, sizeof text);
+  size_t length = read_text(sleeper, &sleeper->where, text, sizeof text);
   if (length == 0) return CS_SLEEP_UNKNOWN;
   if (text[0] == 'r') return CS_SLEEP_RUNNING;
   long number = strtol(text, &end, 10);
@@ -179,15 +183,14 @@ enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, u
   return *sp != 0 && *ip != 0 ? CS_SLEEP_BLOCKED : CS_SLEEP_UNKNOWN;
 }
 
-long cs_sleeper_call(const struct cs_sleeper *sleeper) {
+long cs_sleeper_call(struct cs_sleeper *sleeper) {
   char text[256], *end;
-  if (read_text(sleeper->where, text, sizeof text) == 0) return -1;
+  if (read_text(sleeper, &sleeper->where, text, sizeof text) == 0) return -1;
   long number = strtol(text, &end, 10);
   return end != text && *end == ' ' ? number : -1;
 }
 
-bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp,
-                         uint64_t ip) {
+bool cs_sleeper_is_still(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip) {
   uint64_t now, now_sp, now_ip;
   if (cs_sleeper_counts_by() == CS_RUNS_SWITCHES &&
       (cs_sleeper_where(sleeper, &now_sp, &now_ip) != CS_SLEEP_BLOCKED || now_sp != sp ||
@@ -211,18 +214,18 @@ void cs_sleeper_unlock(struct cs_sleeper *sleeper) {
 bool cs_sleeper_recall(struct cs_sleeper *sleeper, uint64_t runs, uint64_t *sp, uint64_t *ip) {
   // A count of switches is the same while the thread runs.
   if (cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT || !cs_sleeper_try_lock(sleeper)) return false;
-  bool same = sleeper->seen_runs == runs && sleeper->seen_sp != 0;
-  *sp = sleeper->seen_sp;
-  *ip = sleeper->seen_ip;
+  bool same = sleeper->slept_runs == runs && sleeper->slept_sp != 0;
+  *sp = sleeper->slept_sp;
+  *ip = sleeper->slept_ip;
   cs_sleeper_unlock(sleeper);
   return same;
 }
 
 void cs_sleeper_note(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip) {
   if (!cs_sleeper_try_lock(sleeper)) return;
-  sleeper->seen_runs = runs;
-  sleeper->seen_sp = sp;
-  sleeper->seen_ip = ip;
+  sleeper->slept_runs = runs;
+  sleeper->slept_sp = sp;
+  sleeper->slept_ip = ip;
   cs_sleeper_unlock(sleeper);
 }
 

@@ -13,10 +13,10 @@ struct cs_sleeper {
   // Where it was last seen asleep, and its run count then: while that is the same, it has not run,
   // and is still there. `busy` is the lock of these.
   uint32_t busy;
-  uint64_t seen_runs, seen_sp, seen_ip;
-  uint32_t restless;            // looks in a row that have found it running
-  uint32_t calm;                // walks for a request in a row that have found it asleep
-  uint64_t stack_lo, stack_hi;  // found in /proc/self/maps; 0: not needed so far
+  uint64_t slept_runs, slept_sp, slept_ip;
+  uint32_t restless;            // consecutive looks that found it running
+  uint32_t calm;                // consecutive walks for requests that found it asleep
+  uint64_t stack_lo, stack_hi;  // from /proc/self/maps; 0: not needed so far
 };
 
 enum cs_sleep {
@@ -44,8 +44,8 @@ void cs_sleeper_forget(struct cs_thread *thread);
 // Reads how often the thread has been given a processor. Returns false if it is gone. If the count
 // before cs_sleeper_where equals the count after something was read, the thread has not run in
 // between, and was blocked where cs_sleeper_where says.
-bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs);
-// The same of a thread without a place in the table.
+bool cs_sleeper_runs(struct cs_sleeper *sleeper, uint64_t *runs);
+// The same for a thread without a place in the table.
 bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs);
 enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip);
 long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1: in none

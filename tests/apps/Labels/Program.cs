@@ -10,6 +10,8 @@
 // "members", a path: compiles each method of that assembly, and prints "compiled COUNT".
 using System;
 using System.Diagnostics;
+using System.Linq;
+using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Threading;
@@ -230,8 +232,28 @@ static class Program
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void LoadActivity() => GC.KeepAlive(Activity.Current);
 
+    // Compiles each method of an assembly, which finds everything that it uses. Prints how many there are.
+    static void CompileMembers(string path)
+    {
+        const BindingFlags Own = BindingFlags.DeclaredOnly | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Static | BindingFlags.Instance;
+        int compiled = 0;
+        foreach (Type type in Assembly.LoadFrom(path).GetTypes())
+            foreach (MethodBase method in type.GetMethods(Own).Cast<MethodBase>().Concat(type.GetConstructors(Own)))
+            {
+                if (method.IsAbstract || method.ContainsGenericParameters || method.GetMethodBody() == null) continue;
+                RuntimeHelpers.PrepareMethod(method.MethodHandle);
+                compiled++;
+            }
+        Console.WriteLine($"compiled {compiled}");
+    }
+
     static async Task Main(string[] args)
     {
+        if (args[0] == "members")
+        {
+            CompileMembers(args[1]);
+            return;
+        }
         LoadActivity();
         if (args[0] == "switch")
         {

@@ -64,9 +64,12 @@ static class Program
             AllocateLarge(large / 16);
         }
         AllocateArrays(arrays);
+        AllocateInTurn(medium);
         Console.WriteLine($"truth alloc Modes.Program.AllocateSmall {(long)(small / 16 * 16) * SmallBytes}");
         Console.WriteLine($"truth alloc Modes.Program.AllocateLarge {(long)(large / 16 * 16) * LargeBytes}");
         Console.WriteLine($"truth alloc Modes.Program.AllocateArrays {(long)arrays << 24}");
+        Console.WriteLine($"truth alloc Modes.Program.AllocateFirst {(long)medium * MediumBytes}");
+        Console.WriteLine($"truth alloc Modes.Program.AllocateSecond {(long)medium * MediumBytes}");
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -195,6 +198,17 @@ static class Program
             ThrowMany(int.Parse(args[1]));
             Waits.RunMany(int.Parse(args[1]));
             return 0;
+        }
+        if (args[0] == "mix")
+        {
+            Mix.Run(long.Parse(args[1]));
+            return 0;
+        }
+        while (args[0] == "allocate") // until it is killed
+        {
+            AllocateInTurn(10);
+            Console.WriteLine("round");
+            Thread.Sleep(1);
         }
         Allocate(long.Parse(args[0])); // first: it takes until all modes are listened to
         Waits.Run();

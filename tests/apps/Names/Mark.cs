@@ -6,11 +6,19 @@ using System.Runtime.InteropServices;
 
 public static class Mark
 {
+    private static readonly bool Waits = Environment.GetEnvironmentVariable("NAMES_WAIT") == "1";
     private static readonly SortedSet<string> Names = new(StringComparer.Ordinal);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static void At(string name)
     {
+        if (Waits)
+        {
+            if (!name.Contains('<')) return;
+            Console.WriteLine(name);
+            Console.ReadLine();
+            return;
+        }
         lock (Names) Names.Add(name);
         for (long end = CpuTime() + 40_000_000; CpuTime() < end;) { }
     }

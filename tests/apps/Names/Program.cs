@@ -44,6 +44,9 @@ await ((IAsyncDisposable)cart).DisposeAsync();
 _ = ((IBox<int>)cart).Value;
 new Box<int>(1).Put(1);
 new Box<string>("").Put("");
+new Box<(int, string)>(default).Put(default);
+new Box<KeyValuePair<string, (string, Guid)>>(default).Put(default);
+new Box<string>.Lid<Guid>().CloseWith<byte>(1);
 new Box<int>.Lid<long>().Close();
 new Box<int>.Lid<long>().CloseWith<byte>(1);
 await new Box<int>(1).PutAsync<string>(1);
@@ -184,8 +187,11 @@ namespace Shop
 
     public class Box<T>(T content)
     {
-        public void Put(T t) =>
-            Mark.At(typeof(T) == typeof(int) ? "Shop.Box<int>.Put" : "Shop.Box<T>.Put");
+        public void Put(T t) => Mark.At("Shop.Box<" + Argument() + ">.Put");
+        private static string Argument() =>
+            typeof(T) == typeof(int) ? "int" :
+            typeof(T) == typeof((int, string)) ? "ValueTuple<int,T2>" :
+            typeof(T) == typeof(KeyValuePair<string, (string, Guid)>) ? "KeyValuePair<TKey,ValueTuple<T1,Guid>>" : "T";
         public async Task PutAsync<U>(T t)
         {
             await Task.Yield();
@@ -199,7 +205,8 @@ namespace Shop
         public class Lid<U>
         {
             public void Close() => Mark.At("Shop.Box<int>.Lid<long>.Close");
-            public void CloseWith<V>(V v) => Mark.At("Shop.Box<int>.Lid<long>.CloseWith<byte>");
+            public void CloseWith<V>(V v) =>
+                Mark.At(typeof(T) == typeof(int) ? "Shop.Box<int>.Lid<long>.CloseWith<byte>" : "Shop.Box<T>.Lid<Guid>.CloseWith<byte>");
         }
     }
 

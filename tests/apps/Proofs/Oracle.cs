@@ -51,6 +51,9 @@ static unsafe class Oracle
     [DllImport(Lib)] internal static extern int oracle_registers(int value);
     [DllImport(Lib)] internal static extern int oracle_registers_ready();
 
+    // Whether callbacks are compared by now.
+    [DllImport(Lib)] internal static extern int oracle_sync_ready();
+
     // Sleepers: the calling thread waits in Proofs.Asleep.NAME from now on; and what became of it.
     [DllImport(Lib, CharSet = CharSet.Ansi)] internal static extern void oracle_sleeper_begin(string name);
     [DllImport(Lib)] internal static extern void oracle_sleeper_end(int calls, int interrupted, int early);

@@ -42,7 +42,12 @@ static partial class Variety
         for (int round = 0; round < rounds; round++)
             foreach ((string name, Action part) in parts)
                 if (only == null || only == "all" || only == name) part();
-        if (only == "unhandled") { Exceptions(); Unhandled(); }
+        if (only == "unhandled")
+        {
+            while (Oracle.oracle_sync_ready() == 0) Thread.Sleep(10);
+            Exceptions();
+            Unhandled();
+        }
         Console.WriteLine("variety: " + Sink.Count + " results");
     }
 

@@ -6,6 +6,7 @@ using System.Collections.Generic;
 using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Runtime.ExceptionServices;
+using System.Runtime.InteropServices;
 using System.Threading.Tasks;
 
 namespace Proofs;
@@ -38,6 +39,7 @@ static partial class Variety
         Try(() => ThrowInFilter());
         Try(() => CatchInFinally(3));
         Try(() => CatchInFilter(3));
+        Try(() => CatchInStub(3));
         Try(() => HandleWhileHandling(4));
         Try(() => { object o = NullString.Length; Keep(o); });
         Try(() => Keep(1 / Zero));
@@ -66,6 +68,20 @@ static partial class Variety
     static class Static<T> { static readonly object Value = Fail(); static object Fail() { ThrowAt(1); return null; } internal static void Touch() => Keep(Value); }
     class BadConstructor { public BadConstructor() { ThrowAt(1); } }
     class Cleaner : IDisposable { public void Dispose() => Keep(new object()); }
+
+    struct Sized
+    {
+        [MarshalAs(UnmanagedType.ByValArray, SizeConst = 4)] internal int[] Numbers;
+    }
+
+    // The IL stub that marshals the structure has a catch block of its own, and throws again.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void CatchInStub(int n)
+    {
+        IntPtr memory = Marshal.AllocHGlobal(64);
+        try { if (n == 0) Marshal.StructureToPtr(new Sized { Numbers = new int[2] }, memory, false); else CatchInStub(n - 1); }
+        finally { Marshal.FreeHGlobal(memory); }
+    }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Try(Action action) { try { action(); } catch (Exception e) { Keep(e.Message); } }

@@ -45,13 +45,13 @@ static class Program
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static long Sixty() => Burn(600_000_000) + 0 * sink;
+    static long Sixty() => Burn(24_000_000) + 0 * sink;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static long Thirty() => Burn(300_000_000) + 0 * sink;
+    static long Thirty() => Burn(12_000_000) + 0 * sink;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static long Ten() => Burn(100_000_000) + 0 * sink;
+    static long Ten() => Burn(4_000_000) + 0 * sink;
 
     static int Main(string[] args)
     {
@@ -59,7 +59,7 @@ static class Program
         long sixty = 0, thirty = 0, ten = 0;
         var thread = new Thread(() =>
         {
-            for (int i = 0; i < rounds; i++)
+            for (int i = 0; i < 25 * rounds; i++)
             {
                 sixty += Sixty();
                 thirty += Thirty();

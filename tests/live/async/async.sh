@@ -36,7 +36,7 @@ mkfifo "$WORK/in"
 # start_app: starts the program as `pid`; it ends when descriptor 3 is closed.
 start_app() {
   : > "$WORK/said"
-  env "${settings[@]}" timeout -k 5 300 dotnet "$APP" "${args[@]}" < "$WORK/in" > "$WORK/said" 2> "$WORK/err" &
+  env "${settings[@]}" timeout -k 5 300 "${target[@]}" "${args[@]}" < "$WORK/in" > "$WORK/said" 2> "$WORK/err" &
   launcher=$!
   exec 3> "$WORK/in"
   for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done

@@ -22,7 +22,7 @@ refused "not with --children" --mode wall --async --children -- true
 refused "--budget does not cover the looks" --mode wall --async --budget 1% -- true
 
 mkfifo in
-timeout -k 5 300 dotnet "$APP" < in > said 2> app.err &
+timeout -k 5 300 "${target[@]}" < in > said 2> app.err &
 launcher=$!
 exec 3> in
 for _ in $(seq 600); do grep -q ready said && break; sleep 0.1; done
@@ -127,6 +127,6 @@ grep -q done said || fail "the program has not come to its end"
 
 # A program that the command starts: its end is not taken for a look's.
 echo > nothing
-timeout 300 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- dotnet "$APP" < nothing > said 2> err || { cat err; fail "a started program"; }
+timeout 300 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- "${target[@]}" < nothing > said 2> err || { cat err; fail "a started program"; }
 grep -q done said && grep -q "mode async: " err || { cat err; fail "a started program"; }
 pass "a started program"

@@ -25,7 +25,7 @@ record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  timeout 300 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- dotnet "$APP" "$@" > truth 2> err ||
+  timeout 300 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- "${target[@]}" "$@" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
 }
 # judge SHARE LEAST
@@ -81,11 +81,11 @@ PY
     record -- 4
     judge 20 100
     # Of the runtime's own, the method that was resumed is there, below what has resumed it.
-    "$CLRSNAP" record -F 999 --raw-names -o raw.collapsed -- dotnet "$APP" 2 > /dev/null 2> err || { cat err; fail "raw"; }
+    "$CLRSNAP" record -F 999 --raw-names -o raw.collapsed -- "${target[@]}" 2 > /dev/null 2> err || { cat err; fail "raw"; }
     grep -qE 'ThunkTaskCore\.MoveNext[^;]*;[^;]*AsyncResume_Inner[^;]*;Runtime\.Inner;Leaf\.Runtime' raw.collapsed ||
       { head -3 raw.collapsed; fail "a method that the runtime has resumed has another stack"; }
     # From outside: what the runtime suspends itself is not a step, and said to be.
-    dotnet "$APP" 0 wait > told 2> /dev/null &
+    "${target[@]}" 0 wait > told 2> /dev/null &
     CHILD=$!
     for _ in $(seq 200); do grep -qs hangs told && break; sleep 0.1; done
     "$CLRSNAP" async $CHILD > async.out || { cat async.out; fail "async"; }
@@ -99,7 +99,7 @@ PY
     judge 80 50
     ;;
   pid)
-    dotnet "$APP" chains 400 > truth 2> /dev/null &
+    "${target[@]}" chains 400 > truth 2> /dev/null &
     CHILD=$!
     for _ in $(seq 100); do grep -q Blue truth && break; sleep 0.1; done
     sleep 1

@@ -158,7 +158,7 @@ refused "a link in the port's place" "process $PID is a .NET program, but its di
 inside ln -sf /tmp/real "$port"
 refused "a link to the port" "process $PID is a .NET program, but its diagnostics port is not in /tmp"
 inside rm "$port"
-inside python3 -c '
+nsenter --mount="/proc/$PID/ns/mnt" python3 -c '
 import os, socket, sys, time
 server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1])

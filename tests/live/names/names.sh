@@ -5,7 +5,7 @@
 # Mark.At must be exactly those. --raw-names has the same stacks under the compiler's names.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 NAME=$4
 . "$SOURCE/tests/live/lib.sh"
-build_app "$NAME"
+if [ $# = 5 ]; then on_older "$NAME" "$5"; else build_app "$NAME" && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
 
 # callers FILE: the callers of Mark.At. Its lock ends in a finally block, whose code is a frame of its own: a sample
@@ -18,7 +18,7 @@ callers() {
 # The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine
 # samples may be late by that much, and a name may have none: then the test tries again. An extra name fails at once.
 for try in 1 2 3; do
-  "$BUILD/bin/clrsnap" record -F 999 --native off -o pretty.collapsed -o all.clrsnap -- dotnet "$APP" > truth 2> err ||
+  "$BUILD/bin/clrsnap" record -F 999 --native off -o pretty.collapsed -o all.clrsnap -- "${target[@]}" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
   callers pretty.collapsed > found
   LC_ALL=C sort -u truth > expected

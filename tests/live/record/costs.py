@@ -19,7 +19,7 @@ MODES = "cpu,alloc,lock,exception,gc,wait"
 # The runtime itself takes half a microsecond for an event, beside one and a half for an exception and five for what an event of an
 # allocation stands for. A walk of each event by 40 us makes it thirty times, nine times, and five times as much.
 ROUND = 0.01  # s, of the agent's thread in mode cpu
-MOST = {"throw": 3.0, "alloc": 2.5, "wait": 2.0}
+MOST = {"throw": 1.7, "alloc": 2.5, "wait": 2.0}
 
 
 def agent_of(pid):

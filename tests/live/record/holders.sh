@@ -10,7 +10,7 @@ build_app Locks
 cd "$WORK" || exit 1
 rounds=60
 
-record() { timeout 100 "$CLRSNAP" record --event-rate 1000000 "$@" -- dotnet "$APP" hand-over $rounds > out 2> err || { cat err; fail "record $*"; }; }
+record() { timeout 100 "$CLRSNAP" record --event-rate 1000000 "$@" -- "${target[@]}" hand-over $rounds > out 2> err || { cat err; fail "record $*"; }; }
 # leaves METHOD STACKS: what the stacks through METHOD end in, and how much that is in milliseconds.
 leaves() {
   awk -F';' -v m="$1" 'index($0, m) { n = $NF; sub(/.* /, "", n); sub(/ [0-9]+$/, "", $NF); sum[$NF] += n }
@@ -56,7 +56,7 @@ assert len(times) > 5 and times[0] < whole / 2 < times[-1], (len(events), times[
 PYTHON
 
 # Beside collections all the time, a look finds what is held. A suspension that begins within a look takes that away.
-timeout 200 "$CLRSNAP" record --event-rate 1000000 --mode lock -o c.clrsnap -- dotnet "$APP" collected 40 > out 2> err || { cat err; fail "record collected"; }
+timeout 200 "$CLRSNAP" record --event-rate 1000000 --mode lock -o c.clrsnap -- "${target[@]}" collected 40 > out 2> err || { cat err; fail "record collected"; }
 [ "$(cat out)" = 40 ] || { cat out; fail "the program"; }
 "$CLRSNAP" report --mode holders -o collected.collapsed c.clrsnap 2> report.err || { cat report.err; fail "report"; }
 leaves Collected.HoldGuard collected.collapsed > guarded

@@ -32,9 +32,14 @@ ended() {
 }
 
 cpu() {
-  record cpu 500 0 dotnet "$APP" names 3000
-  [ "$rc" = 42 ] || bad "exit code $rc"
-  ended
+  # On a machine where 45 others want a processor, the program uses a tenth of a second of CPU time in 3 s.
+  local ms
+  for ms in 3000 15000 60000; do
+    record cpu 500 0 dotnet "$APP" names $ms
+    [ "$rc" = 42 ] || bad "exit code $rc"
+    ended
+    [ "$(sum method 'Rec\.Program\.BurnHot\(\)')" -lt 60 ] || break
+  done
   need "$(total records)" 50 "samples"
   complete 980
   grep -qE '^thread [0-9]+ [0-9]+ [0-9]+ Hot worker$' "$WORK/out" || bad "no thread Hot worker"

@@ -64,6 +64,8 @@ exec_() {
     rc=$?
     [ $rc = 7 ] || { cat "$WORK/summary"; fail "$*: the new program ended with $rc, round $i"; }
     grep -Eq '^clrsnap: [1-9][0-9]* samples? in' "$WORK/summary" || bad "$*: nothing was recorded"
+    # The agent's totals never arrive.
+    grep -Eq '^clrsnap: +[01] looks a second' "$WORK/summary" && bad "$*: a rate of looks that is not known"
   done
   pass "$*: $rounds new programs lived"
 }

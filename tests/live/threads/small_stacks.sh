@@ -31,6 +31,7 @@ launch() {
 }
 attach() {
   local rc=0 command=0
+  : > "$WORK/out" # by this shell: the last program's line must not be taken for this one's
   timeout -k 5 300 dotnet "$APP" "$WORK/libsmall.so" 6 0 > "$WORK/out" 2>&1 &
   local child=$!
   for _ in $(seq 200); do grep -qs ready "$WORK/out" && break; sleep 0.05; done

@@ -211,6 +211,12 @@ static void hook_tailcall(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
   compare(SITE_TAILCALL, "tailcall hook");
 }
 
+ORACLE_EXPORT int oracle_sync_ready(void);
+
+int oracle_sync_ready(void) {
+  return (int)__atomic_load_n(&ready, __ATOMIC_ACQUIRE);
+}
+
 // Hooks may not call the CLR for what the check needs, so a native thread does that.
 static void *wait_until_ready(void *unused) {
   (void)unused;

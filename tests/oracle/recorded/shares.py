@@ -257,7 +257,7 @@ def main():
                     for engine in engines:
                         # Other load may leave a case too few samples to prove anything; it is then repeated, for
                         # longer.
-                        for seconds in (options.seconds, options.seconds * 5):
+                        for seconds in (options.seconds, options.seconds * 5, options.seconds * 20):
                             row = measure(options, server, case, engine, hz, seconds, work)
                             if row["samples"] >= FEW:
                                 break

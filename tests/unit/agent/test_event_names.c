@@ -52,10 +52,49 @@ static void a_name_as_the_runtime_has_it_is_the_same_names(void **state) {
   }
 }
 
+// The text is looked at up to its NUL only, and not beyond what there is.
+static void the_last_name_is_recognised_in_an_event(void **state) {
+  static const char16_t event[] = u"Shop.Small\0a message", longer[] = u"Shop.SmallX",
+                        shorter[] = u"Shop.Smal";
+  enum { BYTES = 2 * 10 };
+  const uint8_t *at = (const uint8_t *)event;
+  size_t bytes = 7;
+  (void)state;
+  assert_int_equal(cs_event_name_again(at, sizeof event, &bytes), 0);
+  assert_int_equal(cs_event_name_of_utf16(at, BYTES), 1);
+  assert_int_equal(cs_event_name_again((const uint8_t *)longer, sizeof longer, &bytes), 0);
+  assert_int_equal(cs_event_name_again((const uint8_t *)shorter, sizeof shorter, &bytes), 0);
+  assert_int_equal(cs_event_name_again(at, BYTES + 1, &bytes), 0);
+  assert_int_equal(bytes, 7);
+  assert_int_equal(cs_event_name_again(at, BYTES + 2, &bytes), 1);
+  assert_int_equal(bytes, BYTES);
+  cs_event_names_free();
+  assert_int_equal(cs_event_name_again(at, sizeof event, &bytes), 0);
+}
+
+static void each_event_is_counted_once(void **state) {
+  (void)state;
+  uint32_t often = cs_event_name_of("Shop.Often"), once = cs_event_name_of("Shop.Once");
+  for (uint64_t i = 1; i <= 5; i++) assert_int_equal(cs_event_name_count(often), i);
+  assert_int_equal(cs_event_name_count(once), 1);
+  assert_int_equal(cs_event_name_take_unsampled(often), 5);
+  assert_int_equal(cs_event_name_take_unsampled(often), 0);
+  assert_int_equal(cs_event_name_count(often), 6);
+  cs_event_name_return(often, 5);  // the sample was not made
+  assert_int_equal(cs_event_name_count(often), 7);
+  assert_int_equal(cs_event_names_counted(), 8);
+  assert_int_equal(cs_event_name_take_unsampled(often), 7);
+  assert_int_equal(cs_event_names_counted(), 8);
+  cs_event_names_free();
+  assert_int_equal(cs_event_names_counted(), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(not_all_names_are_kept),
       cmocka_unit_test(a_name_as_the_runtime_has_it_is_the_same_names),
+      cmocka_unit_test(the_last_name_is_recognised_in_an_event),
+      cmocka_unit_test(each_event_is_counted_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "sampling/budget.h"
+#include "state/event_names.h"
 #include "state/throttle.h"
 #include "wire/consumer.h"
 
@@ -146,6 +147,66 @@ static void the_first_of_a_type_are_walked(void **state) {
   assert_in_range(walked, 1, 1000);  // the others are walked as rarely as before
 }
 
+// Returns how many are walked of so many exceptions of one type between two updates.
+static unsigned walked_at_once(unsigned thrown) {
+  unsigned walked = 0;
+  for (unsigned n = 1; n <= thrown; n++)
+    walked += cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, 64.0 / n) ? 1 : 0;
+  return walked;
+}
+
+// Where a recording or a program's exceptions begin, it is not known yet how many will come. Not
+// each of thousands is walked meanwhile, unless the user says so.
+static void of_many_at_the_beginning_few_are_walked(void **state) {
+  (void)state;
+  for (unsigned updates = 0; updates <= 10; updates += 10) {
+    cs_throttle_start(now_ns);
+    for (unsigned i = 0; i < updates; i++) cs_throttle_update(now_ns += SECOND / UPDATES_A_SECOND);
+    assert_int_equal(walked_at_once(500), 500);
+    assert_in_range(walked_at_once(10000), 400, 1600);
+  }
+  cs_options.event_rate = 1000000;
+  cs_throttle_start(now_ns);
+  assert_int_equal(walked_at_once(10000), 10000);
+}
+
+// Three exceptions of one type to one of another, as the agent takes them, from a rate at which all
+// are walked to one at which one of hundreds is. Their sums are exact but for what came after the
+// last one that was walked; the rate is held; and of the stacks, which alternate within a type, each
+// has its half.
+static void exceptions_stand_for_all_of_their_type(void **state) {
+  static const uint32_t rates[] = {80, 4000, 100000};
+  (void)state;
+  for (unsigned r = 0; r < CS_COUNT(rates); r++) {
+    uint64_t thrown[4] = {0}, weights[4] = {0}, walked = 0;  // by type and stack
+    uint32_t types[2] = {cs_event_name_of("Often"), cs_event_name_of("Seldom")};
+    cs_throttle_start(now_ns);
+    for (unsigned i = 0; i < (SETTLING + COUNTED) * UPDATES_A_SECOND; i++) {
+      for (uint32_t n = 0; n < rates[r] / UPDATES_A_SECOND; n++) {
+        unsigned type = n % 4 == 3, stack = n / 4 % 2;
+        double least = 64.0 / (double)cs_event_name_count(types[type]);
+        thrown[2 * type + stack]++;
+        if (!cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, least)) continue;
+        weights[2 * type + stack] += cs_event_name_take_unsampled(types[type]);
+        cs_throttle_add_walk(CS_WIRE_MODE_EXCEPTION);
+        walked += i >= SETTLING * UPDATES_A_SECOND;
+      }
+      now_ns += SECOND / UPDATES_A_SECOND;
+      cs_throttle_update(now_ns);
+    }
+    print_message("%u a second: %.1f walked\n", rates[r], (double)walked / COUNTED);
+    for (unsigned type = 0; type < 2; type++) {
+      uint64_t *w = &weights[2 * type], all = thrown[2 * type] + thrown[2 * type + 1];
+      assert_int_equal(w[0] + w[1] + cs_event_name_take_unsampled(types[type]), all);
+      assert_near((double)w[0], (double)all / 2, 0.15);
+    }
+    assert_int_equal(cs_event_names_counted(), thrown[0] + thrown[1] + thrown[2] + thrown[3]);
+    if (rates[r] < 500) assert_int_equal(walked, rates[r] * COUNTED);
+    if (rates[r] > 500) assert_in_range(walked, 300 * COUNTED, 700 * COUNTED);
+    cs_event_names_free();
+  }
+}
+
 static void as_many_as_the_user_says(void **state) {
   struct stream exceptions = {.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
   (void)state;
@@ -218,9 +279,15 @@ static void the_budget_is_held_over_all_modes(void **state) {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(few_events_are_all_walked),         TEST(those_that_are_walked_stand_for_all),
-      TEST(the_first_of_a_type_are_walked),    TEST(as_many_as_the_user_says),
-      TEST(objects_by_their_interval),         TEST(what_walks_cost_bounds_them),
+      TEST(few_events_are_all_walked),
+      TEST(those_that_are_walked_stand_for_all),
+      TEST(the_first_of_a_type_are_walked),
+      TEST(of_many_at_the_beginning_few_are_walked),
+      TEST(exceptions_stand_for_all_of_their_type),
+      TEST(as_many_as_the_user_says),
+      TEST(objects_by_their_interval),
+      TEST(what_walks_cost_bounds_them),
+      TEST(what_counting_costs_leaves_fewer_walks),
       TEST(the_budget_is_held_over_all_modes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

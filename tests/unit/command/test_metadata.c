@@ -217,7 +217,8 @@ static void names_of_types(void **state) {
   struct cs_method_text text;
   if (m == NULL) skip();
   assert_true(cs_metadata_type(
-      m, cs_metadata_find_type(m, "System.Collections.Generic", "Dictionary`2+Enumerator"), &text));
+      m, cs_metadata_find_type(m, "System.Collections.Generic", "Dictionary`2+Enumerator"), NULL,
+      &text));
   assert_string_equal(text.space, "System.Collections.Generic");
   assert_string_equal(text.type, "Dictionary<TKey,TValue>.Enumerator");
   assert_false(cs_metadata_type(m, 0, &text));

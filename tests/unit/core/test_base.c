@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +31,12 @@ static void an_error_is_one_bounded_line(void **state) {
   assert_false(cs_error_set(NULL, "nobody listens"));
 }
 
+static bool is_same_file(int a, int b) {
+  struct stat first, second;
+  return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
 // Reads back stderr and the log's file. The log opens its file once, so one test covers everything.
 static void the_log_has_every_line_and_stderr_each_sentence_once(void **state) {
   (void)state;
@@ -44,6 +52,13 @@ static void the_log_has_every_line_and_stderr_each_sentence_once(void **state) {
   memset(big, 'b', sizeof big - 1);
   big[sizeof big - 1] = '\0';
   cs_log("%s", big);
+  // The program closes the log, and opens a file of its own under that number.
+  int mine = memfd_create("program", MFD_CLOEXEC), taken = 0;
+  for (int fd = 3; fd < 10000; fd++)
+    if (fd != log_fd && is_same_file(fd, log_fd) && dup2(mine, fd) == fd) taken++;
+  assert_int_equal(taken, 1);
+  cs_log("anew");
+  assert_int_equal(lseek(mine, 0, SEEK_END), 0);
   assert_int_equal(dup2(real_stderr, STDERR_FILENO), STDERR_FILENO);
 
   char text[8192] = "";
@@ -55,9 +70,10 @@ static void the_log_has_every_line_and_stderr_each_sentence_once(void **state) {
   text[n] = '\0';
   int lines = 0;
   for (char *p = text; *p != '\0'; p++) lines += *p == '\n';
-  assert_int_equal(lines, 4);
+  assert_int_equal(lines, 5);
   assert_non_null(strstr(text, " quiet 1\n"));
   assert_non_null(strstr(text, " loud 2\n"));
+  assert_non_null(strstr(text, " anew\n"));
   assert_int_equal(text[n - 1], '\n');
   (void)unlink(log_path);
   (void)unlink(err_path);

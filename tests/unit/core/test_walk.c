@@ -84,7 +84,7 @@ static void steps_over_code_that_may_die_by_rule_until_something_dies(void **sta
   fake_clr_set_collectible(&scene.clr, true);
   lay_recursion(100, 50);
   for (unsigned told = 0; told < 2; told++) {
-    world->deaths_are_reported = told != 0;
+    world->unloads_are_reported = told != 0;
     begin_walk(ip, sp_of(100), 0);
     scene.walk.fast = true;
     assert_int_equal(count_frames(), 50);
@@ -98,7 +98,7 @@ static void steps_over_code_that_may_die_by_rule_until_something_dies(void **sta
   scene.walk.fast = true;
   assert_int_equal(count_frames(), 50);
   assert_int_equal(frames_without_a_map(ip), 50);
-  world->deaths_are_reported = false;
+  world->unloads_are_reported = false;
   fake_clr_set_collectible(&scene.clr, false);
 }
 

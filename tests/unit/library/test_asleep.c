@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -205,6 +206,22 @@ static void files_are_few_and_given_back(void **state) {
   assert_int_equal(open_files(), before);
 }
 
+// Puts a file of the program in the place of each open file of /proc. Returns how many there were.
+static unsigned take_files(bool *taken) {
+  char path[32], target[64];
+  unsigned count = 0;
+  for (int fd = 3; fd < ALLOWED_FILES; fd++) {
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t got = readlink(path, target, sizeof target);
+    if (got < 6 || memcmp(target, "/proc/", 6) != 0) continue;
+    int mine = memfd_create("program", 0);
+    assert_true(mine >= 0 && dup2(mine, fd) == fd && close(mine) == 0);
+    taken[fd] = true;
+    count++;
+  }
+  return count;
+}
+
 static void the_call_that_asks_says_how(void **state) {
   struct cs_error err = {""};
   struct target t = {.depth = 2};
@@ -239,6 +256,29 @@ static void wake(const struct target *t) {
     (void)usleep(100);
     assert_int_equal(ioctl(t->pipe[0], FIONREAD, &left), 0);
   }
+}
+
+// The thread is looked at as before, by files that are opened anew, and is sent no signal.
+static void files_of_the_program_are_left_alone(void **state) {
+  struct target t = {.depth = 2};
+  bool taken[ALLOWED_FILES] = {false};
+  (void)state;
+  if (cs_sleeper_counts_by() == CS_RUNS_NONE) skip();
+  unsigned before = open_files(), own = 0;
+  begin(&t);
+  sees_sleeper(t.entry, 2);
+  for (int round = 0; round < 3; round++) {
+    assert_int_equal(take_files(taken), 2);
+    own += 2;
+    wake(&t);
+    sees_sleeper(t.entry, 2);
+  }
+  assert_int_equal(take_files(taken), 2);
+  own += 2;
+  finish(&t);
+  assert_int_equal(open_files(), before + own);
+  for (int fd = 0; fd < ALLOWED_FILES; fd++)
+    if (taken[fd]) assert_int_equal(close(fd), 0);
 }
 
 // In a round, the CPU clock of a thread says whether it has slept since its walk was kept; at first,
@@ -287,6 +327,7 @@ int main(void) {
       cmocka_unit_test(without_a_count_nobody_is_walked_asleep),
       cmocka_unit_test(a_runner_is_not_walked),
       cmocka_unit_test(files_are_few_and_given_back),
+      cmocka_unit_test(files_of_the_program_are_left_alone),
       cmocka_unit_test(the_call_that_asks_says_how),
       cmocka_unit_test(what_was_kept_is_of_a_thread_that_has_slept_since),
   };

@@ -381,7 +381,7 @@ static void a_class_that_was_found_here_before_will_do(void **state) {
   struct cs_await_site *site = enter(boxes[0]);
   site->class = canonical;
   unsigned first = find_and_count(boxes, 2);
-  site->seen = fake_class_of(boxes[0]);
+  site->last_class = fake_class_of(boxes[0]);
   assert_int_equal(find_and_count(boxes, 2), first - 1);
   // With several values, each is still read: two may be of the class.
   site->places = CS_AWAIT_PLACES;
@@ -389,7 +389,7 @@ static void a_class_that_was_found_here_before_will_do(void **state) {
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
   // Another class is read, too.
   box_frame[1] = 0;
-  site->seen = fake_class_of(boxes[1]);
+  site->last_class = fake_class_of(boxes[1]);
   assert_int_equal(find_and_count(boxes, 2), first);
 }
 

@@ -335,6 +335,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(too_much_is_refused_in_words, setup, teardown),
       cmocka_unit_test(false_memory_is_not_taken),
       cmocka_unit_test(a_file_limit_is_obeyed),
+      cmocka_unit_test_setup_teardown(without_its_file_the_command_is_listened_to, setup, teardown),
       cmocka_unit_test_setup_teardown(a_wild_tail_costs_records_and_no_more, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What needs the processor's own instructions: raw system calls, the counter of time, the pause of
-// a loop that waits, the thread pointer, signed return addresses. Header only, without state.
-// Signal-safe: yes.
+// Operations that need special instructions: raw system calls, the time counter, the pause in a
+// spin loop, the thread pointer, signed return addresses. Header only, without state. Signal-safe:
+// yes.
 #pragma once
 
 #include <stdint.h>

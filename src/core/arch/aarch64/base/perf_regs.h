@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The registers that the kernel puts into a record of an overflow: sp, then ip (signal/kernel.c). Plain data.
+// The registers in an overflow record of the kernel: sp, then ip (signal/kernel.c). Plain data.
 #pragma once
 
 #include <asm/perf_regs.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the runtime's data contract describes differently on each architecture: the RUNTIME_FUNCTION
-// that leads to a function's unwind data, and the registers that its stubs save. Signal-safe: yes.
+// that refers to a function's unwind data, and the registers that its stubs save. Signal-safe: yes.
 #pragma once
 
 #include "base/base.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DWARF's numbers of the registers, as the ABI of AArch64 has them, and what else .eh_frame has of
-// its own on this architecture. They are translated where .eh_frame is read, and nowhere else.
+// DWARF's register numbers, as in the ABI of AArch64, and whatever else in .eh_frame is specific to
+// this architecture. The numbers are translated where .eh_frame is read, and nowhere else.
 #pragma once
 
 #include <elf.h>
@@ -8,7 +8,6 @@
 #include "images/images.h"
 
 enum {
-  CS_DWARF_MACHINE = EM_AARCH64,  // in the header of an image
   CS_DWARF_FP = 29,
   CS_DWARF_RA = 30,  // the column of the return address: that of lr
   CS_DWARF_SP = 31,

@@ -166,8 +166,8 @@ static uint32_t complete_row(const struct correction *c, uint32_t begin, uint32_
   return best;
 }
 
-// ret, br, b
-static bool leaves(uint32_t code) {
+// Returns whether the instruction may leave the function: ret, br or b.
+static bool is_exit(uint32_t code) {
   return (code & 0xFFFFFC1F) == 0xD65F0000 || (code & 0xFFFFFC1F) == 0xD61F0000 || code >> 26 == 5;
 }
 
@@ -178,16 +178,16 @@ static void correct_epilogs(struct correction *c, uint32_t full, uint32_t row_en
   enum { LDP = 0xA8C07BFD, LDP_MASK = 0xFFC07FFF };
   const struct cs_cfi_rule frame = *rule_of(c, full), after = leaf();
   uint32_t end = row_end < c->rows->count ? c->rows->ip[row_end] : (uint32_t)c->size;
-  bool healed = false;
+  bool found = false;
   add_rule(c, c->rows->ip[full], &frame);
   for (uint32_t at = c->rows->ip[full]; at + WORD < end; at += WORD) {
     if ((code_at(c, at) & LDP_MASK) != LDP) continue;
-    healed = true;
+    found = true;
     add_rule(c, at + WORD, &after);
-    while (at + WORD < end && !leaves(code_at(c, at))) at += WORD;
+    while (at + WORD < end && !is_exit(code_at(c, at))) at += WORD;
     if (at + WORD < end) add_rule(c, at + WORD, &frame);
   }
-  for (uint32_t i = full + 1; !healed && i < row_end; i++)
+  for (uint32_t i = full + 1; !found && i < row_end; i++)
     add(c, c->rows->ip[i], contradicts(&frame, rule_of(c, i)) ? CS_RULE_NONE : c->rows->rule[i]);
 }
 

@@ -22,7 +22,7 @@ enum {
 };
 
 struct shape {
-  uint32_t taken, given_back, end;  // offsets after stp, after ldp, after ret
+  uint32_t allocated, freed, end;  // offsets after stp, after ldp, after ret
 };
 
 static bool is_hint(uint32_t code) {
@@ -32,24 +32,24 @@ static bool is_hint(uint32_t code) {
 static bool is_startup(const uint32_t *code, uint32_t n, struct shape *shape) {
   uint32_t at = n != 0 && is_hint(code[0]) ? 1 : 0;
   if (at + 1 >= n || code[at] != STP || code[at + 1] != MOV) return false;
-  shape->taken = (at + 1) * 4;
+  shape->allocated = (at + 1) * 4;
   for (at += 2; at + 1 < n; at++) {
     if (code[at] != LDP) continue;
     uint32_t end = is_hint(code[at + 1]) ? at + 2 : at + 1;
-    shape->given_back = (at + 1) * 4;
+    shape->freed = (at + 1) * 4;
     shape->end = (end + 1) * 4;
     return end < n && code[end] == RET;
   }
   return false;
 }
 
-static uint16_t rule_of(struct cs_rules *rules, bool taken) {
+static uint16_t rule_of(struct cs_rules *rules, bool allocated) {
   struct cs_cfi_rule rule;
   memset(&rule, 0, sizeof rule);
   rule.cfa_how = CS_CFA_REG;
   rule.cfa_reg = CS_SP;
   cs_dwarf_at_entry(&rule);
-  if (taken) {
+  if (allocated) {
     rule.cfa_off = 16;
     rule.slot[CS_CFI_FP].how = rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
     rule.slot[CS_CFI_FP].off = -16;
@@ -108,8 +108,8 @@ bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candida
   struct shape shape;
   if (n == 0 || after == 0 || !is_startup(code, n, &shape)) return true;
   const struct row row[] = {{at, rule_of(rules, false)},
-                            {at + shape.taken, rule_of(rules, true)},
-                            {at + shape.given_back, rule_of(rules, false)},
+                            {at + shape.allocated, rule_of(rules, true)},
+                            {at + shape.freed, rule_of(rules, false)},
                             {at + shape.end, CS_NO_RULE}};
   return insert(row, CS_COUNT(row), after, rows);
 }
@@ -152,10 +152,10 @@ static bool breaks_leaf_rule(uint32_t code) {
 // it.
 bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_candidate *candidate,
                            struct cs_rules *rules, struct cs_rows *rows) {
-  enum { MOST = 4096, SIGRETURN = 0xD2801168, SYSCALL = 0xD4000001 };
-  uint32_t code[MOST / 4];
+  enum { MAX_BYTES = 4096, SIGRETURN = 0xD2801168, SYSCALL = 0xD4000001 };
+  uint32_t code[MAX_BYTES / 4];
   uint64_t size = candidate->end - candidate->begin;
-  uint32_t n = (uint32_t)(size < MOST ? size : MOST) / 4, at = 1;
+  uint32_t n = (uint32_t)(size < MAX_BYTES ? size : MAX_BYTES) / 4, at = 1;
   if (!cs_process_memory_read(process, candidate->begin, code, n * 4ul)) return false;
   while (at + 1 < n && (code[at] != SIGRETURN || code[at + 1] != SYSCALL)) at++;
   if (at + 1 >= n) return false;

@@ -182,8 +182,8 @@ CS_ISLAND static int byte_at(struct cs_unwind_codes *codes, uint32_t at) {
   return codes->window[at - codes->window_at];
 }
 
-CS_ISLAND static void saves(struct cs_unwind_code *c, unsigned reg, unsigned count, unsigned words,
-                            bool moves) {
+CS_ISLAND static void set_save(struct cs_unwind_code *c, unsigned reg, unsigned count,
+                               unsigned words, bool moves) {
   c->op = CS_OP_SAVE;
   c->reg = (uint8_t)reg;
   c->count = (uint8_t)count;
@@ -201,27 +201,27 @@ CS_ISLAND static void decode_pair(struct cs_unwind_code *c, unsigned code) {
       c->off = (code & 0x7FF) * 16;
       return;
     case 0x32:
-      saves(c, X19 + x, 2, z, false);
+      set_save(c, X19 + x, 2, z, false);
       return;
     case 0x33:
-      saves(c, X19 + x, 2, z + 1, true);
+      set_save(c, X19 + x, 2, z + 1, true);
       return;
     case 0x34:
-      saves(c, X19 + x, 1, z, false);
+      set_save(c, X19 + x, 1, z, false);
       return;
     case 0x35:
       if (code >> 9 == 0x6A) {
-        saves(c, X19 + (code >> 5 & 15), 1, (code & 31) + 1, true);
+        set_save(c, X19 + (code >> 5 & 15), 1, (code & 31) + 1, true);
       } else {
-        saves(c, X19 + 2 * (x & 7), 1, z, false);
+        set_save(c, X19 + 2 * (x & 7), 1, z, false);
         c->with_lr = true;
       }
       return;
     case 0x36:
-      saves(c, ANY_FLOAT, 2, (code >> 9 & 1) != 0 ? z + 1 : z, (code >> 9 & 1) != 0);
+      set_save(c, ANY_FLOAT, 2, (code >> 9 & 1) != 0 ? z + 1 : z, (code >> 9 & 1) != 0);
       break;
     default:
-      saves(c, ANY_FLOAT, 1, (code >> 9 & 1) != 0 ? (code & 31) + 1 : z, (code >> 9 & 1) != 0);
+      set_save(c, ANY_FLOAT, 1, (code >> 9 & 1) != 0 ? (code & 31) + 1 : z, (code >> 9 & 1) != 0);
       break;
   }
   c->op = CS_OP_FLOATS;
@@ -232,7 +232,7 @@ CS_ISLAND static void decode_any(struct cs_unwind_code *c, unsigned code) {
   bool pair = (code >> 14 & 1) != 0, moves = (code >> 13 & 1) != 0;
   unsigned kind = code >> 6 & 3, words = (code & 63) + (moves ? 1 : 0);
   if (moves || pair || kind == 2) words *= 2;
-  saves(c, code >> 8 & 31, pair ? 2 : 1, words, moves);
+  set_save(c, code >> 8 & 31, pair ? 2 : 1, words, moves);
   if (kind != 0) c->op = CS_OP_FLOATS;
   if (kind == 3 || code >> 15 != 0) c->op = CS_OP_BAD;
 }
@@ -285,11 +285,11 @@ CS_ISLAND bool cs_codes_read(struct cs_unwind_codes *codes, uint32_t at, struct 
     c->op = CS_OP_ALLOC;
     c->off = code * 16;
   } else if (code < 0x40) {
-    saves(c, X19, 2, code & 31, true);
+    set_save(c, X19, 2, code & 31, true);
   } else if (code < 0x80) {
-    saves(c, CS_FP, 2, code & 63, false);
+    set_save(c, CS_FP, 2, code & 63, false);
   } else if (code < 0xC0) {
-    saves(c, CS_FP, 2, (code & 63) + 1, true);
+    set_save(c, CS_FP, 2, (code & 63) + 1, true);
   } else if (code < 0xE0) {
     c->bytes = 2;
     decode_pair(c, code << 8 | (unsigned)(byte_at(codes, at + 1) & 255));

@@ -58,8 +58,9 @@ CS_ISLAND static enum cs_stop undo(struct step *step, const struct cs_unwind_cod
   return CS_STOP_BAD_UNWIND;
 }
 
-// What the code of one pair after another says of the next one.
-CS_ISLAND static bool follows(unsigned *next, const struct cs_unwind_code *c) {
+// Counts further pairs in *next. Returns false if there are too many, or if the code does not save
+// a pair.
+CS_ISLAND static bool count_next(unsigned *next, const struct cs_unwind_code *c) {
   if (c->op == CS_OP_NEXT) return ++*next <= MAX_NEXT;
   return *next == 0 || ((c->op == CS_OP_SAVE || c->op == CS_OP_FLOATS) && c->count == 2);
 }
@@ -68,7 +69,7 @@ CS_ISLAND static enum cs_stop undo_all(struct step *step, struct cs_unwind_codes
                                        uint32_t at) {
   struct cs_unwind_code c;
   for (unsigned next = 0;; at += c.bytes) {
-    if (!cs_codes_read(codes, at, &c) || !follows(&next, &c)) return CS_STOP_BAD_UNWIND;
+    if (!cs_codes_read(codes, at, &c) || !count_next(&next, &c)) return CS_STOP_BAD_UNWIND;
     if (c.op == CS_OP_END) return CS_STOP_NONE;
     if (c.op == CS_OP_NEXT) continue;
     enum cs_stop stop = undo(step, &c, next);
@@ -173,7 +174,7 @@ CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_
       cs_codes_start(&codes, executed, false, &at) != CS_STOP_NONE || at != 0)
     return false;  // a call in the prolog is rare, and decoded each time
   for (unsigned next = 0;; at += c.bytes) {
-    if (!cs_codes_read(&codes, at, &c) || !follows(&next, &c)) return false;
+    if (!cs_codes_read(&codes, at, &c) || !count_next(&next, &c)) return false;
     if (c.op == CS_OP_END) return rule_from_shape(&shape, rule);
     if (c.op == CS_OP_NEXT) continue;
     if (!shape_undo(&shape, &c, next)) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the call-site cache keeps of a rule besides its CFA. Plain data. Signal-safe: yes.
+// The part of a rule that the call-site cache keeps besides the CFA. Plain data. Signal-safe: yes.
 #pragma once
 
 #include "images/slots.h"

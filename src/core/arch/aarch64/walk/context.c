@@ -43,8 +43,9 @@ CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block
   return true;
 }
 
-// A call leaves its return address in lr, which is lost by now, so it stays that of the helper.
-CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
+// The call had its return address in lr, which is lost by now, so the helper's is returned.
+CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip,
+                                              uint64_t sp) {
   (void)walk;
   (void)sp;
   return ip;

@@ -91,7 +91,7 @@ CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs
   return return_by_lr(walk, regs, CS_STOP_STUB);
 }
 
-CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs) {
+CS_ISLAND enum cs_stop cs_bridge_called_stub(const struct cs_walk *walk, struct cs_regs *regs) {
   uint32_t call;
   uint64_t ip = regs->r[CS_IP], lr = cs_ip_of(regs->r[CS_LR]);
   if (!(regs->known & CS_REG_BIT(CS_LR)) || lr < 4 ||

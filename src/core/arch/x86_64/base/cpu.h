@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What needs the processor's own instructions: raw system calls, the counter of time, the pause of
-// a loop that waits, the thread pointer. Header only, without state. Signal-safe: yes.
+// Operations that need special instructions: raw system calls, the time counter, the pause in a
+// spin loop, the thread pointer. Header only, without state. Signal-safe: yes.
 #pragma once
 
 #include <stdint.h>

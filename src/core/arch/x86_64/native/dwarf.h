@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DWARF's numbers of the registers, as the psABI of x86-64 has them, and what else .eh_frame has of
-// its own on this architecture. They are translated where .eh_frame is read, and nowhere else.
+// DWARF's register numbers, as in the psABI of x86-64, and whatever else in .eh_frame is specific
+// to this architecture. The numbers are translated where .eh_frame is read, and nowhere else.
 #pragma once
 
 #include <elf.h>
@@ -8,7 +8,6 @@
 #include "images/images.h"
 
 enum {
-  CS_DWARF_MACHINE = EM_X86_64,  // in the header of an image
   CS_DWARF_FP = 6,
   CS_DWARF_SP = 7,
   CS_DWARF_RA = 16,         // the column of the return address

@@ -62,16 +62,16 @@ static size_t find_install(struct cs_process_memory *process, uint64_t begin,
   return 0;
 }
 
-// Returns the rule that holds instead while the copying runs, and after it.
-static uint16_t installed(struct cs_rules *rules, uint16_t rule) {
+// Returns the rule that replaces `rule` while the registers are being copied, and after that.
+static uint16_t rule_while_copied(struct cs_rules *rules, uint16_t rule) {
   struct cs_cfi_rule r = rules->rule[rule];
   if (rule == CS_NO_RULE || r.cfa_how != CS_CFA_REG) return rule;
   r.cfa_how = CS_CFA_EH_RETURN;
   return cs_rules_intern(rules, &r);
 }
 
-// Returns the rule that holds at the end, where all registers have been loaded.
-static uint16_t leaving(struct cs_rules *rules, uint16_t rule) {
+// Returns the rule that replaces `rule` at the end, where all registers have been loaded.
+static uint16_t rule_at_exit(struct cs_rules *rules, uint16_t rule) {
   if (rule == CS_NO_RULE) return rule;
   struct cs_cfi_rule r = rules->rule[rule];
   if (r.cfa_how == CS_CFA_REG && r.cfa_reg == CS_RSP && r.cfa_off == 0) {  // jmp rcx
@@ -83,9 +83,9 @@ static uint16_t leaving(struct cs_rules *rules, uint16_t rule) {
   return cs_rules_intern(rules, &r);
 }
 
-// Uses `installed` in [from, leaves), and `leaving` from `leaves` until the CFA is relative to rbp
-// again.
-static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leaves, uint32_t function_end,
+// Uses rule_while_copied in [from, leave_ip), and rule_at_exit from `leave_ip` until the CFA is
+// relative to rbp again.
+static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leave_ip, uint32_t function_end,
                     struct cs_rows *rows) {
   struct cs_rows out = {0};
   bool ok = true, begun = false, end = false;
@@ -93,16 +93,16 @@ static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leaves, uint
     uint32_t ip = rows->ip[i], next = i + 1 < rows->count ? rows->ip[i + 1] : UINT32_MAX;
     uint16_t rule = rows->rule[i];
     bool by_rbp = rule == CS_NO_RULE || rules->rule[rule].cfa_reg == CS_RBP;
-    if ((ip > leaves && by_rbp) || ip >= function_end) end = true;
+    if ((ip > leave_ip && by_rbp) || ip >= function_end) end = true;
     if (!begun && next > from) {
       begun = true;
       ok = ip >= from || cs_rows_add(&out, ip, rule);
       ip = ip < from ? from : ip;
     }
-    if (begun && ip < leaves)
-      rule = installed(rules, rule);
+    if (begun && ip < leave_ip)
+      rule = rule_while_copied(rules, rule);
     else if (begun && !end)
-      rule = leaving(rules, rule);
+      rule = rule_at_exit(rules, rule);
     ok = ok && cs_rows_add(&out, ip, rule);
   }
   if (!ok) {
@@ -115,9 +115,9 @@ static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leaves, uint
 }
 
 static bool apply_one(struct cs_process_memory *process, uint64_t begin, uint32_t from,
-                      uint32_t leaves, uint32_t function_end, struct cs_rules *rules,
+                      uint32_t leave_ip, uint32_t function_end, struct cs_rules *rules,
                       struct cs_rows *rows) {
-  size_t size = leaves - from;
+  size_t size = leave_ip - from;
   uint8_t *code = size <= MAX_FUNCTION ? malloc(size) : NULL;
   size_t at = 0;
   if (code != NULL && cs_process_memory_read(process, begin + from, code, size))
@@ -129,7 +129,7 @@ static bool apply_one(struct cs_process_memory *process, uint64_t begin, uint32_
     return true;
   }
   // A return address is looked up one byte before it.
-  return correct(rules, from + (uint32_t)at + 1, leaves, function_end, rows);
+  return correct(rules, from + (uint32_t)at + 1, leave_ip, function_end, rows);
 }
 
 bool cs_ehreturn_apply(struct cs_process_memory *process, uint64_t begin,
@@ -137,7 +137,7 @@ bool cs_ehreturn_apply(struct cs_process_memory *process, uint64_t begin,
                        struct cs_rows *rows) {
   bool ok = true;
   for (uint32_t i = 0; ok && i < stats->eh_returns; i++)
-    ok = apply_one(process, begin, stats->eh_return[i].ip, stats->eh_return[i].leaves,
+    ok = apply_one(process, begin, stats->eh_return[i].ip, stats->eh_return[i].leave_ip,
                    stats->eh_return[i].end, rules, rows);
   return ok;
 }

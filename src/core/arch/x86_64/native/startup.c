@@ -24,7 +24,7 @@ static uint16_t plain_rule(struct cs_rules *rules, int32_t cfa) {
 }
 
 struct shape {
-  uint32_t taken, given_back, end;  // offsets after sub, after add, after ret
+  uint32_t allocated, freed, end;  // offsets after sub, after add, after ret
 };
 
 static bool is_startup(const uint8_t *code, size_t size, struct shape *shape) {
@@ -33,10 +33,10 @@ static bool is_startup(const uint8_t *code, size_t size, struct shape *shape) {
   size_t at = size > sizeof endbr && memcmp(code, endbr, sizeof endbr) == 0 ? sizeof endbr : 0;
   if (size - at < sizeof sub || memcmp(code + at, sub, sizeof sub) != 0) return false;
   at += sizeof sub;
-  shape->taken = (uint32_t)at;
+  shape->allocated = (uint32_t)at;
   for (; at + sizeof leave <= size; at++) {
     if (memcmp(code + at, leave, sizeof leave) != 0) continue;
-    shape->given_back = (uint32_t)(at + 4);
+    shape->freed = (uint32_t)(at + 4);
     shape->end = (uint32_t)(at + sizeof leave);
     return true;
   }
@@ -65,8 +65,8 @@ static bool insert(const struct shape *shape, uint32_t at, struct cs_rules *rule
   bool ok = true;
   for (; ok && i < rows->count && rows->ip[i] <= at; i++)
     ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
-  ok = ok && cs_rows_add(&out, at, outside) && cs_rows_add(&out, at + shape->taken, inside) &&
-       cs_rows_add(&out, at + shape->given_back, outside) &&
+  ok = ok && cs_rows_add(&out, at, outside) && cs_rows_add(&out, at + shape->allocated, inside) &&
+       cs_rows_add(&out, at + shape->freed, outside) &&
        cs_rows_add(&out, at + shape->end, CS_NO_RULE);
   for (; ok && i < rows->count; i++) ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
   if (!ok) {

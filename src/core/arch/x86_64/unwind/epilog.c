@@ -28,7 +28,7 @@ CS_ISLAND static int32_t imm32(const struct bytes *w, unsigned i) {
   return (int32_t)v;
 }
 
-CS_ISLAND static bool has(const struct bytes *w, unsigned n) {
+CS_ISLAND static bool has_bytes(const struct bytes *w, unsigned n) {
   return w->at + n <= w->len;
 }
 
@@ -37,26 +37,28 @@ CS_ISLAND static bool has(const struct bytes *w, unsigned n) {
 CS_ISLAND static void free_locals(struct bytes *w, const struct cs_unwind_info *info,
                                   struct cs_regs *regs) {
   int rex = byte_at(w, 0), op = byte_at(w, 1), modrm = byte_at(w, 2);
-  if (rex == 0x48 && op == 0x83 && modrm == 0xC4 && has(w, 4)) {
+  if (rex == 0x48 && op == 0x83 && modrm == 0xC4 && has_bytes(w, 4)) {
     regs->r[CS_RSP] += (uint64_t)(int64_t)(int8_t)w->b[w->at + 3];
     w->at += 4;
-  } else if (rex == 0x48 && op == 0x81 && modrm == 0xC4 && has(w, 7)) {
+  } else if (rex == 0x48 && op == 0x81 && modrm == 0xC4 && has_bytes(w, 7)) {
     regs->r[CS_RSP] += (uint64_t)(int64_t)imm32(w, 3);
     w->at += 7;
-  } else if (rex == 0x48 && op == 0x8D && modrm == 0x64 && byte_at(w, 3) == 0x24 && has(w, 5)) {
+  } else if (rex == 0x48 && op == 0x8D && modrm == 0x64 && byte_at(w, 3) == 0x24 &&
+             has_bytes(w, 5)) {
     regs->r[CS_RSP] += (uint64_t)(int64_t)(int8_t)w->b[w->at + 4];
     w->at += 5;
-  } else if (rex == 0x48 && op == 0x8D && modrm == 0xA4 && byte_at(w, 3) == 0x24 && has(w, 8)) {
+  } else if (rex == 0x48 && op == 0x8D && modrm == 0xA4 && byte_at(w, 3) == 0x24 &&
+             has_bytes(w, 8)) {
     regs->r[CS_RSP] += (uint64_t)(int64_t)imm32(w, 4);
     w->at += 8;
   } else if (info->frame_register != 0 && (rex & ~1) == 0x48 && op == 0x8D &&
              (modrm & 0x38) == 0x20) {
     unsigned base = (unsigned)(modrm & 7) | (rex & 1 ? 8u : 0u);
     if (base != info->frame_register || (modrm & 7) == 4) return;
-    if ((modrm >> 6) == 1 && has(w, 4)) {
+    if ((modrm >> 6) == 1 && has_bytes(w, 4)) {
       regs->r[CS_RSP] = regs->r[base] + (uint64_t)(int64_t)(int8_t)w->b[w->at + 3];
       w->at += 4;
-    } else if ((modrm >> 6) == 2 && has(w, 7)) {
+    } else if ((modrm >> 6) == 2 && has_bytes(w, 7)) {
       regs->r[CS_RSP] = regs->r[base] + (uint64_t)(int64_t)imm32(w, 3);
       w->at += 7;
     }
@@ -82,8 +84,8 @@ CS_ISLAND static bool pop_saved(struct bytes *w, struct cs_step *step) {
 // Returns whether a jump to `target` leaves the function for good. One to the function's own start
 // does: it is a tail call of itself, made after the frame is gone. One to a cold part of the same
 // function (an entry whose unwind info is chained) does not: the frame still exists.
-CS_ISLAND static bool leaves(const struct cs_step *step, const struct cs_unwind_info *info,
-                             uint64_t target) {
+CS_ISLAND static bool leaves_function(const struct cs_step *step, const struct cs_unwind_info *info,
+                                      uint64_t target) {
   const struct cs_code *code = step->code;
   if (target == code->begin) return !(info->flags & CS_UNWIND_CHAINED);
   if (target >= code->begin && target < code->end) return false;
@@ -103,11 +105,11 @@ CS_ISLAND static bool is_exit(const struct bytes *w, const struct cs_step *step,
   unsigned i = byte_at(w, 0) == 0xF2 ? 1 : 0;  // bnd
   int b = byte_at(w, i), next = byte_at(w, i + 1);
   uint64_t at = window_ip + w->at + i;
-  if (b == 0xC3 || (b == 0xC2 && has(w, i + 3)) || (b == 0xF3 && next == 0xC3)) return true;
-  if (b == 0xEB && has(w, i + 2))
-    return leaves(step, info, at + 2 + (uint64_t)(int64_t)(int8_t)next);
-  if (b == 0xE9 && has(w, i + 5))
-    return leaves(step, info, at + 5 + (uint64_t)(int64_t)imm32(w, i + 1));
+  if (b == 0xC3 || (b == 0xC2 && has_bytes(w, i + 3)) || (b == 0xF3 && next == 0xC3)) return true;
+  if (b == 0xEB && has_bytes(w, i + 2))
+    return leaves_function(step, info, at + 2 + (uint64_t)(int64_t)(int8_t)next);
+  if (b == 0xE9 && has_bytes(w, i + 5))
+    return leaves_function(step, info, at + 5 + (uint64_t)(int64_t)imm32(w, i + 1));
   if (b == 0xFF && next == 0x25) return true;  // jmp [rip + n]
   // A tail jump through a register or memory has REX.W, which the jump of a switch does not.
   return b >= 0x48 && b <= 0x4F && next == 0xFF && (byte_at(w, i + 2) & 0x38) == 0x20 &&

@@ -285,10 +285,12 @@ CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_
                                   struct cs_near *near, uint64_t ip, struct cs_cfi_rule *rule) {
   struct cs_reader reader = {.mem = &world->mem, .guarded = code->collectible, .near = near};
   struct cs_unwind_info info;
-  struct shape shape = {.is_saved = 0};
+  struct shape shape;  // not cleared, which takes a fifth of this function's time
   if (read_unwind_info(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;
   if (info.flags & CS_UNWIND_CHAINED) return false;  // cold parts are rare, and decoded each time
   if (ip - code->begin < info.prolog_size) return false;  // a call in the prolog is rare as well
+  shape.at = 0;
+  shape.is_saved = 0;
   shape.base = info.frame_register != 0 ? info.frame_register : CS_RSP;
   shape.placed = info.frame_register == 0;
   for (unsigned i = 0, n; i < info.code_count; i += n) {

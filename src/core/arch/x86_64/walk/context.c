@@ -57,7 +57,8 @@ CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t cont
 
 // ReadyToRun code has a helper fill in its Frame, whose return address is then that of the call to
 // the helper. The call that is in progress has pushed its own just below the call site's sp.
-CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
+CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip,
+                                              uint64_t sp) {
   struct cs_code noted, pushed;
   uint64_t word;
   if (sp < 8 || !cs_bridge_get(walk, sp - 8, &word) || word == ip) return ip;

@@ -33,15 +33,15 @@ CS_ISLAND static inline uint64_t word_at(uint64_t addr) {
 // Returns a register's value in the caller: saved `words` from the CFA, or unchanged. Without a
 // branch, since it cannot be predicted which frames save which registers. The place of the return
 // address can always be read.
-CS_ISLAND static inline uint64_t restored(uint64_t cfa, int64_t words, uint64_t own) {
+CS_ISLAND static inline uint64_t restored(uint64_t cfa, int64_t words, uint64_t current) {
   uint64_t there = word_at(cfa + (uint64_t)((words != 0 ? words : -1) * 8));
-  return words != 0 ? there : own;
+  return words != 0 ? there : current;
 }
 
 // Returns `value`, but taken from `guess` if both are equal, so that the processor can go on with
 // the guess before `value` is known. The asm statements keep the compiler from seeing that they are
 // equal.
-CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
+CS_ISLAND static inline uint64_t predicted(uint64_t value, uint64_t guess) {
   uint64_t taken = guess;
   __asm__ volatile("" : "+r"(guess));
   __asm__ volatile("" : "+r"(taken));
@@ -56,9 +56,11 @@ CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
 // found by a site, and sites are never wrong, so it is a return address. If its code has to be
 // looked up, *code receives it. `fp`: a frame pointer, or 0; never below the walk's sp.
 CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world, uint64_t ip,
+                                                         const struct cs_stack *stack, uint64_t fp,
                                                          struct cs_near *near,
                                                          struct cs_code *code) {
-  cs_site site = cs_sites_find_collectible(world, ip);
+  bool is_near = ip > near->begin && ip < near->end;  // what is near is not collectible
+  cs_site site = is_near ? 0 : cs_sites_find_collectible(world, ip);
   if (site != 0) return site;
   if (near->look_at != 0 && cs_tsc() >= near->look_at) return 0;  // cs_walk_next checks the time
   if (cs_collectible_find(near, ip) != NULL) return 0;
@@ -80,12 +82,15 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
         (all && !(run->known & CS_REG_BIT(CS_RBP))))
       return false;
   }
-  cfa = foreseen(cfa, run->rbp + 16);
+  cfa = predicted(cfa, run->rbp + 16);
   if (cfa > stack->hi || CS_SITE_IS_BASE(site)) return false;
   uint64_t ip = word_at(cfa - 8);
   cs_site next = cs_sites_find(sites, ip);
   if (CS_UNLIKELY(ip >> CS_SITE_IP_BITS != 0)) return false;
-  if (CS_UNLIKELY(next == 0) && (next = learn(world, ip, near, code)) == 0) return false;
+  if (CS_UNLIKELY(next == 0)) {
+    uint64_t fp = run->rbp >= run->sp ? run->rbp : 0;
+    if ((next = learn(world, ip, stack, fp, near, code)) == 0) return false;
+  }
   run->rbp_at = site & CS_SITE_CHAINED ? -2 : rule->saved[CS_CFI_RBP];
   if (site & CS_SITE_CHAINED)
     run->rbp = word_at(cfa - 16);
@@ -179,7 +184,7 @@ CS_ISLAND static INLINED uint32_t finish(const struct run *run, struct cs_walk *
 }
 
 // A walk with a limit checks the time between two runs, so each of these takes 50 us at most.
-CS_ISLAND static uint32_t most(const struct cs_walk *walk, uint32_t room) {
+CS_ISLAND static uint32_t limited_room(const struct cs_walk *walk, uint32_t room) {
   enum { UNTIMED = 4096 };
   uint32_t left = walk->max_depth - walk->depth;
   if (walk->limit_ns != 0 && left > UNTIMED) left = UNTIMED;
@@ -193,7 +198,7 @@ CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk)) return 0;
-  room = most(walk, room);
+  room = limited_room(walk, room);
   while (count < room && step(&run, walk->world, sites, &stack, &walk->near, &code, true)) {
     write_record(&out[count], &run);
     write_code(&out[count++], &code);
@@ -208,7 +213,7 @@ CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames) {
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk)) return 0;
-  frames = most(walk, frames);
+  frames = limited_room(walk, frames);
   while (count < frames && step(&run, walk->world, sites, &stack, &walk->near, &code, true))
     count++;
   return finish(&run, walk, count);
@@ -227,9 +232,9 @@ CS_ISLAND static INLINED uint32_t run_plain(struct cs_walk *walk, struct cs_reco
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk) || !(run.known & CS_REG_BIT(CS_RBP))) return 0;
-  room = most(walk, room);
-  struct cs_again_look *look = words == NULL ? walk->look : NULL;
-  uint64_t until = look != NULL && look->again != NULL ? 0 : ~0ull;  // the sp of a frame to be met
+  room = limited_room(walk, room);
+  struct cs_again_search *search = words == NULL ? walk->again : NULL;
+  uint64_t until = search != NULL && search->again != NULL ? 0 : ~0ull;  // sp that may match
   while (count < room && step(&run, walk->world, sites, &stack, &walk->near, &code, false)) {
     if (words != NULL) {
       words[count++] = run.ip | (run.site & CS_SITE_KIND_BITS);
@@ -238,7 +243,7 @@ CS_ISLAND static INLINED uint32_t run_plain(struct cs_walk *walk, struct cs_reco
     write_plain(&records[count], &run);
     write_code(&records[count++], &code);
     if (CS_LIKELY(run.sp < until)) continue;
-    until = cs_again_meets(look, run.ip, run.sp, run.rbp, look->before + count - 1);
+    until = cs_again_match(search, run.ip, run.sp, run.rbp, search->before + count - 1);
     if (until == 0) break;  // the walk is over
   }
   if (count != 0 && !CS_SITE_IS_BASE(run.site) && until != 0) {

@@ -128,13 +128,13 @@ CS_ISLAND static bool follow_jump(const struct cs_mem *mem, uint64_t *at) {
 }
 
 CS_ISLAND static bool leads_to(const struct cs_mem *mem, uint64_t target, uint64_t ip) {
-  enum { MOST_JUMPS = 2 };  // a precode, which leads to a call counting stub
+  enum { MAX_JUMPS = 2 };  // a precode, which leads to a call counting stub
   for (unsigned jumps = 0; ip < target || ip - target >= LONGEST_STUB; jumps++)
-    if (jumps == MOST_JUMPS || !follow_jump(mem, &target)) return false;
+    if (jumps == MAX_JUMPS || !follow_jump(mem, &target)) return false;
   return true;
 }
 
-CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs) {
+CS_ISLAND enum cs_stop cs_bridge_called_stub(const struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_mem *mem = &walk->world->mem;
   uint64_t word, target, sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
   if ((sp & 7) != 0 || !cs_stack_u64(mem, &walk->stack, sp, &word)) return CS_STOP_BAD_SP;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How the command and the agent come to share memory. Invariant: the memory has no name in any file
-// system, so a process that dies leaves nothing behind, and it is sealed, so neither process can
-// shrink it. One thread. Signal-safe: no.
+// How the command and the agent set up their shared memory. Invariant: the memory has no name in
+// any file system, so a process that dies leaves nothing behind, and it is sealed, so neither
+// process can shrink it. One thread. Signal-safe: no.
 //
 // For a program that is started, the command makes the memory, and exposes it as one of its own
 // descriptors: /proc/COMMAND/fd/N. dup3(2) atomically replaces it there by another one. For an
-// attach, the process makes the memory, which works whatever namespaces and user it has. It is not
-// trusted: the command looks for the memory among the process' descriptors, and checks it.
+// attach, the process makes the memory, which works in any namespaces and as any user. The process
+// is not trusted: the command looks for the memory among its descriptors, and checks it.
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +51,8 @@ static bool lock_file(int fd, struct cs_error *err) {
          cs_error_set(err, "cannot lock the shared memory: %m");
 }
 
-// Reserves all memory now, and on the command's account: if the machine or container has none left,
-// that must be an error of the command, not the end of the program.
+// Reserves all memory now, charged to the command: if the machine or container has none left, that
+// must be an error of the command, not the end of the program.
 static bool reserve(int fd, size_t bytes, struct cs_error *err) {
   return fallocate(fd, 0, 0, (off_t)bytes) == 0 ||
          cs_error_set(err, "no room for %zu KiB of shared memory: %m; use --buffer", bytes / 1024);
@@ -89,8 +88,8 @@ static bool adopt(struct cs_consumer *c, int fd, uint64_t capacity,
 
 // ---- For a program that is started ----
 
-// The process' number is taken from /proc, which may be mounted for another PID namespace.
-static bool show(struct cs_consumer *c, struct cs_error *err) {
+// The process id is read from /proc, which may be mounted for another PID namespace.
+static bool expose(struct cs_consumer *c, struct cs_error *err) {
   char self[16];
   ssize_t length = readlink("/proc/self", self, sizeof self - 1);
   if (length <= 0) return cs_error_set(err, "cannot read /proc/self: %m");
@@ -106,7 +105,7 @@ bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *op
   *c = (struct cs_consumer){.fd = -1, .shown = -1};
   int fd = cs_sealed_make("clrsnap", CS_WIRE_HEADER_BYTES + opts->capacity, err);
   if (fd < 0 || !adopt(c, fd, opts->capacity, opts, err)) return false;
-  if (show(c, err)) return true;
+  if (expose(c, err)) return true;
   cs_consumer_destroy(c);
   return false;
 }
@@ -138,7 +137,7 @@ bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *op
   return true;
 }
 
-// Returns the process' descriptor of the file with this name, or -1 if there is none (yet).
+// Returns the process's descriptor of the file with this name, or -1 if there is none (yet).
 static int find_descriptor(DIR *folder, const char *name) {
   char wanted[96], link[96];
   int length = snprintf(wanted, sizeof wanted, CS_SEALED_LINK_BEGIN "%s" CS_SEALED_LINK_END, name);
@@ -150,7 +149,8 @@ static int find_descriptor(DIR *folder, const char *name) {
   return -1;
 }
 
-// Finds the owner of the process' files: the last number of "Uid: real effective saved files".
+// Finds the owner of the files that the process makes: the last number of "Uid: real effective
+// saved files".
 static bool owner_of(pid_t pid, uid_t *owner) {
   char path[32], line[256];
   bool found = false;
@@ -162,10 +162,10 @@ static bool owner_of(pid_t pid, uid_t *owner) {
   return found;
 }
 
-// Adopts all of it, or only its header, in which the agent can say why there is no more. The header
-// is complete once its first word is set.
-static bool adopt_theirs(struct cs_consumer *c, int fd, size_t bytes, uint64_t wanted,
-                         struct cs_error *err) {
+// Adopts the header and the ring, or only the header, in which the agent can say why there is no
+// ring. The header is complete once its first word is set.
+static bool adopt_from_process(struct cs_consumer *c, int fd, size_t bytes, uint64_t wanted,
+                               struct cs_error *err) {
   struct cs_wire_header head = {0};
   bool whole = bytes == CS_WIRE_HEADER_BYTES + wanted;
   if (!whole && bytes != CS_WIRE_HEADER_BYTES)
@@ -199,5 +199,5 @@ bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_inv
   if (number < 0) return cs_error_set(err, "process %d has made no shared memory", (int)pid);
   (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, number);
   int fd = cs_sealed_open(path, owner, &bytes, err);
-  return fd >= 0 && adopt_theirs(c, fd, bytes, invitation->header.capacity, err);
+  return fd >= 0 && adopt_from_process(c, fd, bytes, invitation->header.capacity, err);
 }
