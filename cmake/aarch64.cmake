@@ -4,3 +4,12 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_ASM_COMPILER aarch64-linux-gnu-gcc)
+if(CLRSNAP_MATERIAL) # not in CMake's own checks of the compiler
+  set(root ${CLRSNAP_MATERIAL}/aarch64-root)
+  set(folders ${root}/usr/lib/aarch64-linux-gnu ${root}/lib/aarch64-linux-gnu)
+  set(ENV{PKG_CONFIG_SYSROOT_DIR} ${root})
+  set(ENV{PKG_CONFIG_LIBDIR} ${root}/usr/lib/aarch64-linux-gnu/pkgconfig)
+  list(TRANSFORM folders REPLACE "(.+)" "-L\\1 -Wl,-rpath-link,\\1" OUTPUT_VARIABLE options)
+  list(JOIN options " " CMAKE_EXE_LINKER_FLAGS_INIT)
+  set(CMAKE_SKIP_RPATH ON) # of that folder, which no other machine has
+endif()

@@ -15,8 +15,8 @@ set(SEES_core core core/arch/${CLRSNAP_ARCH})
 set(SEES_wire ${SEES_core} .)
 set(SEES_library ${SEES_core} library library/arch/${CLRSNAP_ARCH})
 set(SEES_agent ${SEES_library} agent agent/arch/${CLRSNAP_ARCH} .) # . for wire/
-set(SEES_command ${SEES_core} command .)
-set(SEES_all ${SEES_library} agent agent/arch/${CLRSNAP_ARCH} command .)
+set(SEES_command ${SEES_core} command command/arch/${CLRSNAP_ARCH} .)
+set(SEES_all ${SEES_library} agent agent/arch/${CLRSNAP_ARCH} command command/arch/${CLRSNAP_ARCH} .)
 
 # The signal-safe island: the code that a handler may run. It is one archive, whose undefined symbols are checked.
 set(ISLAND_ROOMS mem images codemap unwind walk signal)

@@ -5,8 +5,9 @@
 # they cannot be had.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: fetch-aarch64.sh OUT" >&2; exit 2; }
-packages=(libc6 libgcc-s1 libstdc++6 libcmocka0 libcmocka-dev libdw1 libdw-dev libelf1 libelf-dev zlib1g liblzma5 libbz2-1.0
-  libzstd1 busybox-static)
+packages=(libc6 libgcc-s1 libstdc++6 libcmocka0 libcmocka-dev libdw1 libdw-dev libelf1 libelf-dev zlib1g zlib1g-dev
+  liblzma5 liblzma-dev libbz2-1.0 libbz2-dev libzstd1 libncursesw6 libtinfo6 libncurses-dev libprotobuf-c1 libprotobuf-c-dev
+  libcurl4-openssl-dev busybox-static)
 command -v apt-get > /dev/null || { echo "skipped: there is no apt-get, which fetches arm64 packages"; exit 77; }
 mkdir -p "$1"
 out=$(cd "$1" && pwd)/aarch64-root
@@ -32,6 +33,7 @@ for package in *.deb; do
     *) dpkg-deb -x "$package" "$work/root" ;;
   esac
 done
+find "$work/root" -type l -lname '/*' -printf '%p %l\n' | while read -r link to; do ln -sfr "$work/root$to" "$link"; done
 echo "${packages[*]} kernel" > "$work/root/.complete"
 mv "$work/root" "$out"
 echo "fetched: arm64 libraries"

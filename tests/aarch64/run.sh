@@ -59,9 +59,10 @@ native() {
   done
 }
 
-# oracle PROFILER MODE SETTINGS ARGUMENTS: the program of tests/apps/Proofs under a profiler of tests/oracle. MODE: program.sh.
-oracle() {
-  local profiler=$1 mode=$2 settings=$3 arguments=$4 apps=$source/tests/apps/Proofs program=$material/aarch64-runtime/$2/proofs
+# program MODE: builds the program of tests/apps/Proofs as $program. MODE: program.sh.
+program() {
+  local mode=$1 apps=$source/tests/apps/Proofs
+  program=$material/aarch64-runtime/$mode/proofs
   "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
   [ "$mode" = jitted ] || "$source/scripts/fetch-crossgen.sh" "$material" || exit $?
   mkdir -p "${program%/*}"
@@ -73,6 +74,12 @@ oracle() {
       $(sed "s#^#$apps/#" "$source/tests/aarch64/program/sources") || exit $?
   fi
   flock -u 8
+}
+
+# oracle PROFILER MODE SETTINGS ARGUMENTS: that program under a profiler of tests/oracle.
+oracle() {
+  local profiler=$1 settings=$3 arguments=$4
+  program "$2"
   "$source/tests/aarch64/machine.sh" "$material/aarch64-root" 400 "export $settings LD_LIBRARY_PATH=/app
     export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/app/liboracle.so
     export CORECLR_PROFILER={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}
@@ -94,5 +101,11 @@ ready() {
 # With that setting the emulator does not run old code of dynamic methods: docs/oracles.md.
 known() { oracle known jitted "DOTNET_EnableWriteXorExecute=0 ORACLE_SCENES=40 ORACLE_SNAPSHOTS=40" "known"; }
 shadow() { oracle shadow jitted "ORACLE_SNAPSHOTS=3000" "shadow"; }
+
+stack() {
+  program jitted
+  "$source/tests/aarch64/machine.sh" "$material/aarch64-root" 500 "sh stack.sh" "$source/tests/aarch64/stack.sh" "$program" \
+    "$build/aarch64/bin/clrsnap" "$build/aarch64/lib/libclrsnap.so"
+}
 
 "$what"

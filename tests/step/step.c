@@ -27,7 +27,9 @@ static void die(const char *what, const char *why) {
 }
 
 static void read_registers(struct oracle *oracle) {
-  if (!cs_remote_registers(oracle->tracee.tid, &oracle->thread.regs, NULL))
+  struct cs_remote_thread *thread = &oracle->thread;
+  if (!cs_remote_registers(oracle->tracee.tid, &thread->regs, &thread->thread_pointer,
+                           &thread->call))
     die("the thread's registers cannot be read", "");
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/prefix.h"
 #include "objects/objects.h"
 #include "util/map.h"
@@ -308,7 +309,7 @@ static uint32_t find(struct cs_async_classes *classes, uint64_t id, unsigned dep
   uint32_t index;
   bool added;
   if (cs_map_get(&classes->by_id, id, &index)) return index;
-  if (id == 0 || id % 8 != 0 || id >> 47 != 0 || classes->count == MOST_CLASSES)
+  if (id == 0 || id % 8 != 0 || id >> CS_ADDRESS_BITS != 0 || classes->count == MOST_CLASSES)
     return CS_ASYNC_NO_CLASS;
   index = read_class(classes, id, depth);
   (void)cs_map_put(&classes->by_id, id, index, &added);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "util/map.h"
 
 enum {
@@ -65,7 +66,7 @@ static void add_gap(struct cs_async_heap *heap, uint64_t begin, uint64_t limit) 
 }
 
 static bool add_part(struct cs_async_heap *heap, uint64_t begin, uint64_t end) {
-  if (end < begin || begin == 0 || begin % 8 != 0 || end >> 47 != 0) return false;
+  if (end < begin || begin == 0 || begin % 8 != 0 || end >> CS_ADDRESS_BITS != 0) return false;
   if (end == begin) return true;
   heap->parts = cs_grow(heap->parts, heap->part_count, &heap->part_capacity, sizeof *heap->parts);
   heap->parts[heap->part_count++] = (struct cs_async_heap_part){begin, end};

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "base/perf.h"
 #include "cli/doctor.h"
 #include "cli/options.h"
@@ -46,10 +47,10 @@ bool cs_doctor_has_fault(const struct cs_doctor *d) {
 static void check_system(struct cs_doctor *d) {
   struct utsname name;
   if (uname(&name) != 0) return;
-  bool good = strcmp(name.machine, "x86_64") == 0;
+  bool good = strcmp(name.machine, CS_ARCH) == 0;
   cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "system",
-                 good ? NULL : "clrsnap runs on x86-64", "%s %s on %s", name.sysname, name.release,
-                 name.machine);
+                 good ? NULL : "this clrsnap is for " CS_ARCH_NAME, "%s %s on %s", name.sysname,
+                 name.release, name.machine);
 }
 
 static void check_agent(struct cs_doctor *d) {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "process/launch.h"
 
 // ---- The library ----
@@ -43,8 +44,8 @@ static bool check_elf(const char *path, Elf *elf, struct cs_error *err) {
   if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL || header.e_type != ET_DYN)
     return cs_error_set(err, "%s is not a shared library (ELF): a profiler on Linux is a .so",
                         path);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
-    return cs_error_set(err, "%s is not for x86-64, and this clrsnap is", path);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != CS_ARCH_ELF)
+    return cs_error_set(err, "%s is not for " CS_ARCH_NAME ", and this clrsnap is", path);
   if (exports(elf, "clrsnap_version") == EXPORTED_YES)
     return cs_error_set(err,
                         "%s is clrsnap itself: --profiler takes the profiler that is to run "

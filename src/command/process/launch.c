@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "process/label_hook.h"
 #include "process/profiler_env.h"
 #include "wire/wire.h"
@@ -35,8 +36,23 @@ static char *beside_binary(const char *relative) {
   return path;
 }
 
-char *cs_find_agent(struct cs_error *err) {
-  static const char *const places[] = {"../lib", "../lib/x86_64-linux-gnu", "../lib64",
+// Returns false if the file ends before its table of sections, which is the last part of it: it is
+// being copied, or has been copied in part. A program that loads such a library ends with SIGBUS.
+static bool is_whole(const char *path, struct cs_error *err) {
+  Elf64_Ehdr head;
+  struct stat status;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  bool read_head =
+      fd >= 0 && fstat(fd, &status) == 0 && pread(fd, &head, sizeof head, 0) == sizeof head;
+  if (fd >= 0) (void)close(fd);
+  if (!read_head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return true;  // it is not loaded
+  uint64_t size = (uint64_t)status.st_size, rest = (uint64_t)head.e_shnum * head.e_shentsize;
+  return (head.e_shoff <= size && rest <= size - head.e_shoff) ||
+         cs_error_set(err, "%s is not whole: it is being replaced, or was copied in part", path);
+}
+
+static char *find_file(struct cs_error *err) {
+  static const char *const places[] = {"../lib", "../lib/" CS_ARCH "-linux-gnu", "../lib64",
                                        "../lib/clrsnap", "."};
   const char *named = getenv("CLRSNAP_LIB");
   if (named != NULL && named[0] != '\0') {

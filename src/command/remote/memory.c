@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cpu.h"
 #include "base/hash.h"
 #include "remote/private.h"
 
@@ -45,7 +46,8 @@ static const uint8_t *page_bytes(struct cs_page_cache *cache, uint64_t number) {
 
 bool cs_page_cache_read(struct cs_page_cache *cache, uint64_t address, void *dst, size_t len) {
   uint8_t *to = dst;
-  if (address >> 47 != 0 || len > (UINT64_C(1) << 47) - address) return false;
+  if (address >> CS_ADDRESS_BITS != 0 || len > (UINT64_C(1) << CS_ADDRESS_BITS) - address)
+    return false;
   while (len != 0) {
     size_t in_page = (size_t)(address % CS_PAGE_BYTES);
     size_t n = CS_PAGE_BYTES - in_page < len ? CS_PAGE_BYTES - in_page : len;

@@ -25,7 +25,7 @@ struct cs_remote;
 struct cs_remote_thread {
   int tid;
   struct cs_regs regs;
-  uint64_t fs_base;       // its thread pointer
+  uint64_t thread_pointer;
   int call;               // the system call that the stop interrupted; -1: none
   struct cs_stack stack;  // bounds, from /proc/PID/maps; its alternate stack if it is on one
   uint64_t clr_thread;    // Thread *; 0: CoreCLR does not know the thread
@@ -79,8 +79,8 @@ unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);
 // not stopped.
 bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread *thread,
                       struct cs_error *err);
-// Its registers only.
-bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
+// Its registers, its thread pointer and the system call that the stop interrupted (-1: none) only.
+bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *thread_pointer, int *call);
 
 // Returns the thread's id in the process's own PID namespace, by which the runtime knows it.
 int cs_remote_own_tid(const struct cs_remote *remote, int tid);

@@ -4,68 +4,15 @@
 // mapping that contains its thread pointer (the C library puts that at the top), the first thread's
 // the one that the kernel marks; any other mapping that contains the sp is an alternate stack. One
 // thread at a time. Signal-safe: no.
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 
 #include "base/prefix.h"
 #include "remote/private.h"
 
 enum { MAX_THREADS = 65536 };  // in the runtime's list; ends the search in a cyclic one
-
-static bool read_user(int tid, struct user_regs_struct *u) {
-  struct iovec io = {.iov_base = u, .iov_len = sizeof *u};
-  return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) == 0 && io.iov_len == sizeof *u;
-}
-
-// A blocking system call ends early when its thread is stopped: with EINTR, or with one of the
-// kernel's internal errors that restart it. If it has timed out, the thread has not run since,
-// either.
-static int waiting_call(const struct user_regs_struct *u) {
-  enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
-  int64_t call = (int64_t)u->orig_rax, result = -(int64_t)u->rax;
-  bool ended_early = result == EINTR || result == ETIMEDOUT || result == ERESTARTSYS ||
-                     result == ERESTARTNOINTR || result == ERESTARTNOHAND ||
-                     result == ERESTART_RESTARTBLOCK;
-  return call >= 0 && call <= INT32_MAX && ended_early ? (int)call : -1;
-}
-
-static void set_registers(const struct user_regs_struct *user, struct cs_regs *regs) {
-  const struct user_regs_struct u = *user;
-  *regs = (struct cs_regs){
-      .r = {[CS_RAX] = u.rax,
-            [CS_RCX] = u.rcx,
-            [CS_RDX] = u.rdx,
-            [CS_RBX] = u.rbx,
-            [CS_RSP] = u.rsp,
-            [CS_RBP] = u.rbp,
-            [CS_RSI] = u.rsi,
-            [CS_RDI] = u.rdi,
-            [CS_R8] = u.r8,
-            [CS_R9] = u.r9,
-            [CS_R10] = u.r10,
-            [CS_R11] = u.r11,
-            [CS_R12] = u.r12,
-            [CS_R13] = u.r13,
-            [CS_R14] = u.r14,
-            [CS_R15] = u.r15,
-            [CS_RIP] = u.rip},
-      .known = CS_REGS_ALL,
-  };
-}
-
-bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base) {
-  struct user_regs_struct u;
-  if (!read_user(tid, &u)) return false;
-  set_registers(&u, regs);
-  if (fs_base != NULL) *fs_base = u.fs_base;
-  return true;
-}
 
 struct listing {
   struct cs_remote *remote;
@@ -104,13 +51,14 @@ static bool list_areas(struct cs_remote *remote, struct cs_error *err) {
 static bool find_stack(struct cs_remote *remote, struct cs_remote_thread *thread,
                        struct cs_error *err) {
   struct cs_stack stack = {.lo = 0};
-  uint64_t sp = thread->regs.r[CS_RSP], sp_lo = 0, sp_hi = 0;
+  uint64_t sp = thread->regs.r[CS_SP], sp_lo = 0, sp_hi = 0;
   bool is_first = thread->tid == remote->pid;
   if (!list_areas(remote, err)) return false;
   for (size_t i = 0; i < remote->area_count; i++) {
     const struct cs_area *area = &remote->areas[i];
-    bool own = is_first ? area->first_stack
-                        : thread->fs_base >= area->begin && thread->fs_base < area->end;
+    bool own = is_first
+                   ? area->first_stack
+                   : thread->thread_pointer >= area->begin && thread->thread_pointer < area->end;
     if (own) {
       stack.lo = area->begin;
       stack.hi = area->end;
@@ -184,15 +132,11 @@ static uint64_t find_clr_thread(struct cs_remote *remote, int tid) {
 
 bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread *thread,
                       struct cs_error *err) {
-  struct user_regs_struct u;
   *thread = (struct cs_remote_thread){.tid = tid};
-  if (!read_user(tid, &u))
+  if (!cs_remote_registers(tid, &thread->regs, &thread->thread_pointer, &thread->call))
     return cs_error_set(
         err, "the registers of thread %d cannot be read: %s", tid,
         errno == ESRCH ? "it is not stopped by this tracer" : strerrorname_np(errno));
-  set_registers(&u, &thread->regs);
-  thread->fs_base = u.fs_base;
-  thread->call = waiting_call(&u);
   if (!find_stack(remote, thread, err)) return false;
   thread->clr_thread = find_clr_thread(remote, tid);
   return true;

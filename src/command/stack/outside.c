@@ -40,6 +40,11 @@ static const char *name_of_call(long number) {
     long number;
     const char *name;
   } calls[] = {
+#ifdef SYS_poll  // and its like, which newer architectures do not have
+      {SYS_poll, "poll"},
+      {SYS_select, "select"},
+      {SYS_epoll_wait, "epoll_wait"},
+#endif
       {SYS_futex, "futex"},
       {SYS_epoll_pwait, "epoll_pwait"},
       {SYS_ppoll, "ppoll"},
@@ -170,8 +175,8 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
     *out = (struct cs_outside_frame){.kind = frame.code.kind,
                                      .flags = frame.flags,
                                      .funclet = frame.code.funclet,
-                                     .ip = frame.regs.r[CS_RIP],
-                                     .sp = frame.regs.r[CS_RSP]};
+                                     .ip = frame.regs.r[CS_IP],
+                                     .sp = frame.regs.r[CS_SP]};
     cs_outside_identify(names, &frame, out);
   }
   thread->stop = walk.stop;

@@ -15,7 +15,7 @@
 void cs_outside_note_frame(struct cs_remote *remote, const struct cs_frame *frame,
                            struct cs_outside_signs *signs) {
   bool is_leaf = signs->depth++ == 0;
-  uint64_t sp = frame->regs.r[CS_RSP], ip = frame->regs.r[CS_RIP];
+  uint64_t sp = frame->regs.r[CS_SP], ip = frame->regs.r[CS_IP];
   if (is_leaf) signs->leaf = frame->code.kind;
   if (signs->managed_ip != 0 && signs->caller_sp == 0) signs->caller_sp = sp;
   if (signs->managed_ip == 0 && cs_code_is_managed(&frame->code)) {
@@ -64,7 +64,8 @@ void cs_outside_note_thread(struct cs_remote *remote, const struct cs_remote_thr
   struct cs_outside_signs *signs = &thread->signs;
   signs->runtime_tid = cs_remote_own_tid(remote, thread->tid);
   signs->clr_thread = stopped->clr_thread;
-  if (strstr(thread->state, "in futex") != NULL) signs->futex = stopped->regs.r[CS_RDI] & ~7ull;
+  if (strstr(thread->state, "in futex") != NULL)
+    signs->futex = stopped->regs.r[CS_ARGUMENT] & ~7ull;
   if (thread->stop != CS_STOP_BASE) signs->unknown = true;
   signs->trapped = is_trapped(remote, signs);
 }

@@ -58,7 +58,7 @@ static bool is_method_of_readers(const struct cs_outside_locks *locks,
                                  const struct cs_frame *frame) {
   struct cs_method method;
   uint64_t function = frame->code.function_id, start;
-  uint64_t ip = frame->regs.r[CS_RIP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
+  uint64_t ip = frame->regs.r[CS_IP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
   return (function != 0 || cs_method_of_r2r(locks->world, ip, &function, &start)) &&
          cs_method_read(locks->world, function, &method) && !method.dynamic &&
          cs_heap_class_is(locks->heap, method.class, space, readers_class);
@@ -80,9 +80,10 @@ static void find_in_frame(struct cs_outside_locks *locks, uint64_t end,
   uint64_t only = 0, word;
   bool several = false;
   if (end <= locks->begin || end - locks->begin > MAX_FRAME) return;
-  for (size_t i = 0; i < CS_COUNT(preserved); i++) {
-    if ((locks->regs.known & 1u << preserved[i]) == 0) return;
-    add_candidate(locks, locks->regs.r[preserved[i]], &only, &several);
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) {
+    enum cs_reg preserved = cs_preserved_register[i];
+    if ((locks->regs.known & CS_REG_BIT(preserved)) == 0) return;
+    add_candidate(locks, locks->regs.r[preserved], &only, &several);
   }
   for (uint64_t at = locks->begin; at < end; at += sizeof word)
     if (get(locks, at, &word, sizeof word)) add_candidate(locks, word, &only, &several);
@@ -100,19 +101,19 @@ void cs_outside_lock_frame(struct cs_outside_locks *locks, const struct cs_frame
     locks->begin = 0;
   }
   if (locks->begin != 0) {
-    if (locks->frames <= SEARCHED) find_in_frame(locks, frame->regs.r[CS_RSP], thread);
+    if (locks->frames <= SEARCHED) find_in_frame(locks, frame->regs.r[CS_SP], thread);
     locks->frames = SEARCHED + 1;
   }
   if (locks->heap == NULL || locks->frames > SEARCHED || !cs_code_is_managed(&frame->code)) return;
   locks->frames++;
   if (!is_method_of_readers(locks, frame)) return;
-  locks->begin = frame->regs.r[CS_RSP];
+  locks->begin = frame->regs.r[CS_SP];
   locks->regs = frame->regs;
 }
 
 static bool is_on_stack(const struct cs_remote_thread *thread, uint64_t at) {
   return at % 8 == 0 && at >= thread->stack.lo && at < thread->stack.hi &&
-         (thread->stack.alt_hi != 0 || at >= thread->regs.r[CS_RSP]);
+         (thread->stack.alt_hi != 0 || at >= thread->regs.r[CS_SP]);
 }
 
 void cs_outside_lock_thread(struct cs_outside_locks *locks, const struct cs_remote_thread *stopped,

@@ -134,7 +134,7 @@ static void identify_managed(struct cs_outside_names *names, const struct cs_fra
                              struct cs_outside_frame *out) {
   struct cs_method method;
   uint64_t function = frame->code.function_id, start = frame->code.method_start;
-  uint64_t ip = frame->regs.r[CS_RIP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
+  uint64_t ip = frame->regs.r[CS_IP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
   bool known = function != 0 || cs_method_of_r2r(names->world, ip, &function, &start);
   if (!known || !cs_method_read(names->world, function, &method)) {
     out->name = copy("[unknown method]");
@@ -156,7 +156,7 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *
     out->module = copy(image->path);
     out->number = number_of_image(names, image);
     out->runtime = cs_image_is_runtime(names->world, image);
-    out->offset = frame->regs.r[CS_RIP] - image->bias;
+    out->offset = frame->regs.r[CS_IP] - image->bias;
   } else {
     out->name = copy(frame->code.kind == CS_CODE_STUB ? "[stub]" : "[unknown code]");
   }

@@ -122,7 +122,7 @@ static bool is_same(const struct cs_code *a, const struct cs_code *b) {
 static void name_piece(struct cs_perfmap *map, struct piece *piece) {
   struct cs_frame frame = {.code = piece->code, .flags = CS_FRAME_EXACT};
   struct cs_outside_frame out = {.kind = piece->code.kind, .flags = CS_FRAME_EXACT};
-  frame.regs.r[CS_RIP] = piece->code.begin;
+  frame.regs.r[CS_IP] = piece->code.begin;
   cs_outside_identify(map->names, &frame, &out);
   cs_outside_name(map->names, &out);
   free(out.module);

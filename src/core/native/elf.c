@@ -203,7 +203,7 @@ enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
   Elf64_Ehdr eh;
   memcpy(&eh, elf->page, sizeof eh);
   struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff, 0};
-  if (eh.e_machine != CS_DWARF_MACHINE || eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 ||
+  if (eh.e_machine != CS_ARCH_ELF || eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 ||
       eh.e_phnum > MAX_PROGRAM_HEADERS || eh.e_phoff > (1u << 30)) {
     (void)cs_error_set(err, "its ELF header is malformed");
     return CS_ELF_MALFORMED;

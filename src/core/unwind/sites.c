@@ -178,6 +178,8 @@ CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_cfi_rule *rule, const struc
   uint64_t value[CS_CFI_SLOTS];
   if (!(regs->known & CS_REG_BIT(rule->cfa_reg))) return CS_STOP_BAD_UNWIND;
   uint64_t cfa = regs->r[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_off;
+  if ((cfa & 7) != 0 || cfa <= regs->r[CS_SP] || !cs_stack_holds(stack, cfa, 0))
+    return CS_STOP_BAD_SP;
   for (unsigned i = 0; i < CS_CFI_SLOTS; i++)
     if (rule->slot[i].how == CS_CFI_AT_CFA &&
         !cs_stack_u64(mem, stack, cfa + (uint64_t)(int64_t)rule->slot[i].off, &value[i]))

@@ -229,7 +229,7 @@ CS_ISLAND static bool matches_last(struct cs_walk *walk, uint32_t passed) {
   if (search == NULL) return false;
   search->before = passed + 1;
   return walk->flags == 0 && (walk->regs.known & CS_REG_BIT(CS_FP)) != 0 &&
-         cs_again_meets(look, walk->regs.r[CS_IP], walk->regs.r[CS_SP], walk->regs.r[CS_FP],
+         cs_again_match(search, walk->regs.r[CS_IP], walk->regs.r[CS_SP], walk->regs.r[CS_FP],
                         passed) == 0;
 }
 

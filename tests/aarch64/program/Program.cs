@@ -12,7 +12,8 @@ static class Program
             case "variety": Variety.Run(rest); break;
             case "known": Known.Run(rest); break;
             case "shadow": Shadowed.Run(rest); break;
-            default: System.Console.Error.WriteLine("usage: proofs variety|known|shadow [arguments]"); return 2;
+            case "recorded": return Recorded.Run(rest);
+            default: System.Console.Error.WriteLine("usage: proofs variety|known|shadow|recorded [arguments]"); return 2;
         }
         return Oracle.oracle_finish();
     }

@@ -7,6 +7,7 @@
 
 enum cs_reg {
   CS_X0,
+  CS_ARGUMENT = CS_X0,  // the first one, of functions and of system calls
   CS_X8 = 8,
   CS_X16 = 16,
   CS_X17,

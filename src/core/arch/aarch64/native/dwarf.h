@@ -3,7 +3,7 @@
 // this architecture. The numbers are translated where .eh_frame is read, and nowhere else.
 #pragma once
 
-#include <elf.h>
+#include "base/arch.h"
 
 #include "images/images.h"
 

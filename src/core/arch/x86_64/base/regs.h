@@ -27,7 +27,8 @@ enum cs_reg {
   // Names that every architecture has; only these are used outside of arch/.
   CS_SP = CS_RSP,
   CS_FP = CS_RBP,
-  CS_IP = CS_RIP
+  CS_IP = CS_RIP,
+  CS_ARGUMENT = CS_RDI  // the first one, of functions and of system calls
 };
 
 typedef uint32_t cs_regmask;  // CS_REG_BIT()s
