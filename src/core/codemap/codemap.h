@@ -68,8 +68,9 @@ struct cs_near {
   uint32_t flags;
   // What was read of collectible code. A walk that has set it must call cs_collectible_release.
   struct cs_collectible_cache *cache;
-  uint64_t look_at;  // a value of the time-stamp counter, from which on a run (walk/run.c) learns
-                     // nothing new; 0: the walk has no limit
+  uint64_t prefetched;  // frame pointers below this address have been followed (unwind/ahead.h)
+  uint64_t check_at;    // value of the time-stamp counter at which the walk must check its limit;
+                        // from then on a run (walk/run.c) looks up no new code. 0: no limit
 };
 // Like cs_codemap_find. If the ip is in the same section, the search among images and the map's
 // seven loads are saved.

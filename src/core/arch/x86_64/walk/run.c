@@ -9,6 +9,7 @@
 // whose rule a site cannot express; cs_walk_next makes that step. The chain of dependent loads is
 // kept short: stack word, cache word, CFA, stack word.
 #include "codemap/collectible.h"
+#include "unwind/ahead.h"
 #include "unwind/sites.h"
 #include "walk/again.h"
 
@@ -62,7 +63,8 @@ CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *
   bool is_near = ip > near->begin && ip < near->end;  // what is near is not collectible
   cs_site site = is_near ? 0 : cs_sites_find_collectible(world, ip);
   if (site != 0) return site;
-  if (near->look_at != 0 && cs_tsc() >= near->look_at) return 0;  // cs_walk_next checks the time
+  if (near->check_at != 0 && cs_tsc() >= near->check_at) return 0;  // cs_walk_next checks the time
+  if (near->end != 0 && fp >= near->prefetched) cs_prefetch_ahead(world, near, stack, fp);
   if (cs_collectible_find(near, ip) != NULL) return 0;
   if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, code) != CS_STOP_NONE) return 0;
   return cs_sites_learn(world, ip, code, near);
@@ -148,6 +150,7 @@ CS_ISLAND static inline void write_code(struct cs_record *out, struct cs_code *c
     out->method_start = code->method_start;
     out->funclet = code->funclet;
     out->collectible = code->collectible;
+    __builtin_prefetch((const void *)(uintptr_t)code->function_id);
   }
   code->kind = CS_CODE_NONE;
 }
