@@ -49,7 +49,7 @@ static bool map_file(struct cs_producer *p, int fd, size_t size, struct cs_error
     (void)close(fd);
     return false;
   }
-  p->fd = fd;
+  (void)cs_own_file_keep(&p->file, fd);
   p->header = map;
   p->ring = (uint8_t *)map + CS_WIRE_HEADER_BYTES;
   p->mapped = size;
@@ -134,7 +134,7 @@ bool cs_producer_claim(struct cs_producer *p) {
 void cs_producer_close(struct cs_producer *p) {
   if (p->header != NULL) {
     (void)munmap(p->header, p->mapped);
-    (void)close(p->fd);
+    cs_own_file_close(&p->file);
   }
   *p = (struct cs_producer){.file = {0}};
 }
@@ -149,7 +149,9 @@ static bool has_sign_of_life(struct cs_producer *p) {
 
 bool cs_producer_command_lives(struct cs_producer *p) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-  return fcntl(p->fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  int fd = cs_own_file_fd(&p->file);
+  if (fd < 0) return has_sign_of_life(p);
+  return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state) {

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/own_file.h"
 #include "wire/wire.h"
 
 struct cs_producer {
@@ -15,7 +16,9 @@ struct cs_producer {
   size_t mapped;                  // bytes
   pid_t command;                  // 0: its process id is of another namespace
   pid_t pid;                      // the process that has claimed it; a forked child writes nothing
-  int fd;                         // of the file, whose lock is tested
+  struct cs_own_file file;        // its lock is tested
+  uint64_t alive_cpu_ns;          // if the program has closed it: the CPU time that the command
+  uint64_t alive_ns;              // published last, and since when it has been the same
 };
 
 // For a program that was started: maps the file. Refuses a file that is not sealed memory of this

@@ -29,6 +29,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/own_file.h"
 #include "base/perf.h"
 #include "base/perf_regs.h"
 #include "engines/engine.h"
@@ -40,12 +41,10 @@
 #define MS 1000000ull
 
 enum {
-  CHECK_MS = 200,   // between two checks for events that are disarmed
-  COUNT_MS = 1000,  // between two counts of the program's descriptors
-  SHARE = 8,        // events take at most one in so many descriptors
-  // Low descriptors are left to the program, which may use select(); that ends at 1,024.
-  FIRST_FD = 4096,
-  LEAST_NS = 10000,  // for which an event is armed
+  CHECK_MS = 200,    // between two checks for events that are disarmed
+  COUNT_MS = 1000,   // between two counts of the program's descriptors
+  SHARE = 8,         // events take at most one in this many descriptors
+  LEAST_NS = 10000,  // the shortest time for which an event is armed
   PATIENCE = 4,      // periods without a sample before an event is armed again
 };
 
@@ -109,8 +108,7 @@ static bool is_event(int fd, uint64_t id) {
 // Moves an event to a high descriptor. Called before it is made asynchronous, because signals carry
 // the descriptor on which that was done.
 static int move_up(int fd) {
-  unsigned first = perf.limit / 2 < FIRST_FD ? perf.limit / 2 : FIRST_FD;
-  int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)first);
+  int moved = fcntl(fd, F_DUPFD_CLOEXEC, cs_own_file_first());
   int error = errno;
   (void)close(fd);
   if (moved >= CS_PERF_MAX_FD) {

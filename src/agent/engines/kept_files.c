@@ -12,24 +12,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/own_file.h"
+
 enum {
   PLACES = 256,
-  SHARE = 8,        // they take at most this part of the descriptors that there may be
-  FIRST_FD = 4096,  // low ones are left to the program, which may use select()
+  SHARE = 8,  // they take at most 1 / this of RLIMIT_NOFILE
   MOST_WORTH = 8,
 };
 
-struct kept_file {
-  int fd;  // and one more; 0: it is not open
-  dev_t device;
-  ino_t number;
-};
 static struct place {
   uint32_t id, worth;
-  struct kept_file files[CS_KEPT_KINDS];
+  struct cs_own_file files[CS_KEPT_KINDS];
 } own, places[PLACES];
 static uint32_t count;  // of places that may be used
-static int first_fd;
 
 // ---- A file ----
 
@@ -54,35 +49,10 @@ static bool read_once(uint32_t tid, enum cs_kept kind, char *text, size_t cap) {
   return read;
 }
 
-static bool is_ours(const struct kept_file *file) {
-  struct stat now;
-  return file->fd != 0 && fstat(file->fd - 1, &now) == 0 && file->device == now.st_dev &&
-         file->number == now.st_ino;
-}
-
-static void close_file(struct kept_file *file) {
-  if (is_ours(file)) (void)close(file->fd - 1);
-  file->fd = 0;
-}
-
-static bool keep_file(struct kept_file *file, uint32_t tid, enum cs_kept kind) {
-  struct stat status;
-  int low = open_file(tid, kind);
-  if (low < 0) return false;
-  int fd = fcntl(low, F_DUPFD_CLOEXEC, first_fd);
-  (void)close(low);
-  if (fd < 0 || fstat(fd, &status) != 0) {
-    if (fd >= 0) (void)close(fd);
-    return false;
-  }
-  *file = (struct kept_file){fd + 1, status.st_dev, status.st_ino};
-  return true;
-}
-
 // ---- Places ----
 
 static void empty_place(struct place *place) {
-  for (int kind = 0; kind < CS_KEPT_KINDS; kind++) close_file(&place->files[kind]);
+  for (int kind = 0; kind < CS_KEPT_KINDS; kind++) cs_own_file_close(&place->files[kind]);
   place->id = place->worth = 0;
 }
 
@@ -106,11 +76,12 @@ static struct place *place_of(uint32_t id) {
 
 bool cs_kept_read(uint32_t id, uint32_t tid, enum cs_kept kind, char *text, size_t cap) {
   struct place *place = place_of(id);
-  struct kept_file *file = place != NULL ? &place->files[kind] : NULL;
-  if (file == NULL || (file->fd == 0 && !keep_file(file, tid, kind)))
+  struct cs_own_file *file = place != NULL ? &place->files[kind] : NULL;
+  if (file == NULL || (file->number == 0 && !cs_own_file_keep(file, open_file(tid, kind))))
     return read_once(tid, kind, text, cap);
-  if (is_ours(file) && read_text(file->fd - 1, text, cap)) return true;
-  close_file(file);  // the thread has ended, or the program has closed the descriptor
+  int fd = cs_own_file_fd(file);
+  if (fd >= 0 && read_text(fd, text, cap)) return true;
+  cs_own_file_close(file);  // the thread has ended, or the program has closed the descriptor
   return read_once(tid, kind, text, cap);
 }
 
@@ -125,7 +96,6 @@ void cs_kept_begin(void) {
   bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
   rlim_t most = known ? limit.rlim_cur / SHARE / CS_KEPT_KINDS : 0;
   count = most < PLACES ? (uint32_t)most : PLACES;
-  first_fd = known && limit.rlim_cur / 2 < FIRST_FD ? (int)(limit.rlim_cur / 2) : FIRST_FD;
 }
 
 void cs_kept_end(void) {

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_file.h"
 #include "state/state.h"
 
 enum {
@@ -42,10 +43,22 @@ static uint64_t count, total_ns, new_ns;
 static bool (*sleepers_have_run)(void);
 static struct moment begun, mark;  // at the recording's begin; shortly before the last check
 static uint64_t next_mark_ns;
-static uint64_t checked_ns;  // when it was last looked for one
-static int file = -1;
+static uint64_t checked_ns;  // when a halt was last looked for
+static struct cs_own_file file;
+static bool counts;  // the kernel does
 
-// "time on processors, time waiting for one, runs"; zeros: the kernel does not count.
+// Returns the descriptor of the agent's thread's schedstat, which it reopens if the program has
+// closed it.
+static int own_schedstat(void) {
+  char path[64];
+  int fd = cs_own_file_fd(&file);
+  if (fd >= 0) return fd;
+  (void)snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
+  return cs_own_file_keep(&file, open(path, O_RDONLY | O_CLOEXEC)) ? cs_own_file_fd(&file) : -1;
+}
+
+// "time on processors, time waiting for one, runs"; zeros: the kernel does not count. The time is
+// read first, so that a wait between the two reads is not taken for a halt.
 static bool read_moment(struct moment *m) {
   char text[96], *end;
   int fd = counts ? own_schedstat() : -1;
@@ -67,8 +80,8 @@ static bool take_mark(uint64_t now_ns) {
 }
 
 static void give_up(void) {
-  if (file >= 0) (void)close(file);
-  file = -1;
+  cs_own_file_close(&file);
+  counts = false;
 }
 
 void cs_halts_begin(bool (*have_run)(void)) {

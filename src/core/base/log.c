@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/own_file.h"
 #include "base/print.h"
 
 #define LINE_BYTES 1024
@@ -27,9 +28,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
-static int file = -1;
-static uint64_t said[REMEMBERED];
-static unsigned said_count;
+static struct cs_own_file file;
+static uint64_t printed_hash[REMEMBERED];
+static unsigned printed_count;
 
 // A failure is ignored: there is no other place to report it to.
 static void write_line(int fd, char *line, size_t len) {
@@ -46,12 +47,16 @@ static size_t clamp(int printed, size_t used) {
 
 // The caller holds the lock.
 static int log_file(void) {
-  if (opened) return file;
-  opened = true;
+  int fd = cs_own_file_fd(&file);
+  if (fd >= 0 || (opened && file.number == 0)) return fd;
   const char *path = getenv(CS_LOG_ENV);
-  if (path == NULL || path[0] == '\0') return file;
-  file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) {
+  bool first = !opened;
+  opened = true;
+  if (path == NULL || path[0] == '\0') return -1;
+  cs_own_file_close(&file);
+  if (cs_own_file_keep(&file, open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)))
+    return cs_own_file_fd(&file);
+  if (first) {
     char line[LINE_BYTES];
     size_t len = clamp(snprintf(line, sizeof line, "clrsnap: cannot open %s=%s: %s", CS_LOG_ENV,
                                 path, strerrorname_np(errno)),

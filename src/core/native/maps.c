@@ -172,8 +172,7 @@ void cs_process_memory_init(struct cs_process_memory *process, int pid) {
 }
 
 void cs_process_memory_close(struct cs_process_memory *process) {
-  if (process->mem_fd >= 0) (void)close(process->mem_fd);
-  process->mem_fd = -1;
+  cs_own_file_close(&process->mem);
 }
 
 static bool read_mem_file(int fd, uint64_t address, uint8_t *dst, size_t len) {
@@ -190,7 +189,8 @@ static bool read_mem_file(int fd, uint64_t address, uint8_t *dst, size_t len) {
 
 bool cs_process_memory_read(struct cs_process_memory *process, uint64_t address, void *dst,
                             size_t len) {
-  if (process->mem_fd >= 0) return read_mem_file(process, address, dst, len);
+  int fd = cs_own_file_fd(&process->mem);
+  if (fd >= 0) return read_mem_file(fd, address, dst, len);
   struct iovec local = {.iov_base = dst, .iov_len = len};
   struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
   int pid = process->pid != 0 ? process->pid : getpid();
@@ -198,8 +198,10 @@ bool cs_process_memory_read(struct cs_process_memory *process, uint64_t address,
   if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return got == (ssize_t)len;
   // Strict seccomp profiles of containers refuse the call; reads of the file are guarded just as
   // well.
-  process->mem_fd = open_proc(process->pid, "mem", O_RDONLY);
-  cs_log("process_vm_readv is refused (%s): images are read through /proc/%d/mem%s",
-         strerrorname_np(errno), pid, process->mem_fd < 0 ? ", which cannot be opened either" : "");
-  return process->mem_fd >= 0 && read_mem_file(process, address, dst, len);
+  const char *why = strerrorname_np(errno);
+  if (cs_own_file_keep(&process->mem, open_proc(process->pid, "mem", O_RDONLY)))
+    fd = cs_own_file_fd(&process->mem);
+  cs_log("process_vm_readv is refused (%s): images are read through /proc/%d/mem%s", why, pid,
+         fd < 0 ? ", which cannot be opened either" : "");
+  return fd >= 0 && read_mem_file(fd, address, dst, len);
 }

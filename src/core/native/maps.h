@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/own_file.h"
 #include "native/cursor.h"
 
 // A contiguous executable part of a file (neighbouring mappings are joined), or the vdso. A file
@@ -47,7 +48,7 @@ void cs_maps_free(struct cs_maps *maps);
 // meanwhile.
 struct cs_process_memory {
   int pid;
-  int mem_fd;  // /proc/PID/mem, used after process_vm_readv was refused; else -1
+  struct cs_own_file mem;  // /proc/PID/mem, used after process_vm_readv was refused
 };
 void cs_process_memory_init(struct cs_process_memory *process, int pid);
 void cs_process_memory_close(struct cs_process_memory *process);

@@ -44,9 +44,8 @@ enum cs_run_count cs_sleeper_count_by(enum cs_run_count kind) {
 // ---- The files ----
 
 static void close_files(struct cs_sleeper *sleeper) {
-  if (sleeper->where >= 0) (void)close(sleeper->where);
-  if (sleeper->runs >= 0) (void)close(sleeper->runs);
-  sleeper->where = sleeper->runs = -1;
+  cs_own_file_close(&sleeper->where);
+  cs_own_file_close(&sleeper->runs);
 }
 
 static int open_one(uint32_t tid, const char *name) {
@@ -61,15 +60,13 @@ static int open_runs(uint32_t tid) {
   return open_one(tid, cs_sleeper_counts_by() == CS_RUNS_SWITCHES ? "status" : "schedstat");
 }
 
-static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
-  char path[64];
-  *sleeper = (struct cs_sleeper){.runs = -1};
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-  sleeper->where = open(path, O_RDONLY | O_CLOEXEC);
-  if (sleeper->where < 0) return false;
-  sleeper->runs = open_runs(tid);
-  if (sleeper->runs < 0) close_files(sleeper);
-  return sleeper->runs >= 0;
+// `take`: cs_own_file_keep, or cs_own_file_take for a moment.
+static bool open_files(struct cs_sleeper *sleeper, uint32_t tid,
+                       bool (*take)(struct cs_own_file *, int)) {
+  *sleeper = (struct cs_sleeper){.tid = tid};
+  if (take(&sleeper->where, open_where(tid)) && take(&sleeper->runs, open_runs(tid))) return true;
+  close_files(sleeper);
+  return false;
 }
 
 // Takes a place in the table. Returns NULL if there is none.
@@ -97,9 +94,10 @@ struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *
   if (sleeper != NULL) return sleeper;
   if (tid == 0 || cs_sleeper_counts_by() == CS_RUNS_NONE) return NULL;
   sleeper = take_place();
-  if (sleeper == NULL) return open_files(spare, tid) ? spare : NULL;
+  if (sleeper == NULL) return open_files(spare, tid, cs_own_file_take) ? spare : NULL;
   struct cs_sleeper *before = NULL;
-  if (open_files(sleeper, tid) && cs_cas(&thread->sleeper, &before, sleeper)) return sleeper;
+  if (open_files(sleeper, tid, cs_own_file_keep) && cs_cas(&thread->sleeper, &before, sleeper))
+    return sleeper;
   give_place(sleeper);
   return before;  // that of another thread, which was faster; or NULL: no descriptors
 }
@@ -124,9 +122,24 @@ uint32_t cs_sleeper_places(void) {
 
 // ---- Their contents ----
 
-// Reads the file as a string. 0: it is empty, the thread is gone.
-static size_t read_text(int file, char *text, size_t cap) {
-  ssize_t got = pread(file, text, cap - 1, 0);
+// Returns the descriptor of one of its files, reopened if the program has closed it; or -1 if that
+// fails.
+static int fd_of(struct cs_sleeper *sleeper, struct cs_own_file *file) {
+  uint32_t no = 0;
+  int fd = cs_own_file_fd(file);
+  if (fd >= 0 || !cs_cas(&sleeper->opening, &no, 1)) return fd;
+  bool is_where = file == &sleeper->where;
+  if (cs_own_file_keep(file, is_where ? open_where(sleeper->tid) : open_runs(sleeper->tid)))
+    fd = cs_own_file_fd(file);
+  cs_store_release(&sleeper->opening, 0);
+  return fd;
+}
+
+// Reads the file as a string. Returns its length, or 0 if the thread is gone.
+static size_t read_text(struct cs_sleeper *sleeper, struct cs_own_file *file, char *text,
+                        size_t cap) {
+  int fd = fd_of(sleeper, file);
+  ssize_t got = fd >= 0 ? pread(fd, text, cap - 1, 0) : 0;
   if (got <= 0) return 0;
   text[got] = '\0';
   return (size_t)got;
@@ -158,9 +171,8 @@ bool cs_sleeper_runs(struct cs_sleeper *sleeper, uint64_t *runs) {
 }
 
 bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs) {
-  struct cs_sleeper once = {.where = -1};
-  once.runs = open_runs(tid);
-  bool read = once.runs >= 0 && cs_sleeper_runs(&once, runs);
+  struct cs_sleeper once = {.tid = tid};
+  bool read = cs_own_file_take(&once.runs, open_runs(tid)) && cs_sleeper_runs(&once, runs);
   close_files(&once);
   return read;
 }
@@ -236,7 +248,7 @@ static bool count_rises(void) {
   struct cs_sleeper self;
   struct timespec nap = {.tv_nsec = 100000};
   uint64_t before = 0, after = 0, sp, ip;
-  if (!open_files(&self, (uint32_t)syscall(SYS_gettid))) return false;
+  if (!open_files(&self, (uint32_t)syscall(SYS_gettid), cs_own_file_take)) return false;
   bool ok = cs_sleeper_runs(&self, &before);
   (void)nanosleep(&nap, NULL);
   ok = ok && cs_sleeper_runs(&self, &after) && after > before;

@@ -3,14 +3,16 @@
 // its run count. The thread is not woken. Not for handlers.
 #pragma once
 
+#include "base/own_file.h"
 #include "signal/thread.h"
 
 // A thread's two open files in /proc. They belong to the thread, not to its tid: after its end they
 // are empty, even if the tid is reused. A file that the program has closed is reopened when it is
 // read, so it is read only while the thread is pinned.
 struct cs_sleeper {
-  int where, runs;  // descriptors; -1: not open
-  // Where it was last seen asleep, and its run count then: while that is the same, it has not run,
+  struct cs_own_file where, runs;
+  uint32_t tid, opening;  // `opening` is the lock of that; a reader that finds it taken fails
+  // Where the thread last slept, and its run count then: while that is the same, it has not run,
   // and is still there. `busy` is the lock of these.
   uint32_t busy;
   uint64_t slept_runs, slept_sp, slept_ip;

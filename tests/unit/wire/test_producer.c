@@ -322,6 +322,27 @@ static void a_wild_tail_costs_records_and_no_more(void **state) {
   }
 }
 
+// The program has closed the file, and has one of its own under that number.
+static void without_its_file_the_command_is_listened_to(void **state) {
+  (void)state;
+  enum { SECOND_NS = 1000000000 };
+  open_and_claim();
+  int fd = cs_own_file_fd(&producer.file), mine = memfd_create("program", MFD_CLOEXEC);
+  assert_true(fd >= 0 && mine >= 0 && dup2(mine, fd) == fd);
+  assert_true(cs_producer_command_lives(&producer));
+  producer.alive_ns -= 59ull * SECOND_NS;
+  cs_consumer_publish_cpu(&consumer);
+  assert_true(cs_producer_command_lives(&producer));
+  producer.alive_ns -= 61ull * SECOND_NS;
+  assert_false(cs_producer_command_lives(&producer));
+  for (uint64_t was = producer.alive_cpu_ns; consumer.header->command_cpu_ns == was;)
+    cs_consumer_publish_cpu(&consumer);
+  assert_true(cs_producer_command_lives(&producer));
+  cs_producer_close(&producer);
+  assert_true(fcntl(fd, F_GETFD) >= 0);
+  assert_true(close(fd) == 0 && close(mine) == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(records_arrive, setup, teardown),
