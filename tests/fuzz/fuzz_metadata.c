@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct cs_metadata *m = NULL;
   if (cs_pe_open(&pe, read_fd, &fd, CS_PE_FLAT)) m = cs_metadata_read(&pe);
   for (uint32_t rid = 0; m != NULL && rid < 64; rid++)
-    (void)cs_metadata_method(m, 0x06000000u + rid, &text);
+    (void)cs_metadata_method(m, 0x06000000u + rid, NULL, &text);
   if (m != NULL) cs_metadata_free(m);
   static struct cs_target *here;
   if (here == NULL) here = cs_target_of(0);

@@ -184,17 +184,9 @@ void cs_async_lay_out(struct cs_async_classes *classes, uint32_t index) {
 
 // Returns the last of the class's generic arguments, or 0 if it has none, or it is not a class.
 static uint64_t last_argument(const struct cs_async_classes *classes, uint64_t id) {
-  const struct cs_layout *l = layout_of(classes);
-  uint64_t instance, dictionary, argument;
-  uint16_t dictionaries, arguments;
-  if (!read(classes, id + l->objects.element, &instance, 8) || instance == 0 ||
-      !read(classes, instance - 8 + l->generics.dictionaries, &dictionaries, 2) ||
-      !read(classes, instance - 8 + l->generics.arguments, &arguments, 2) || dictionaries == 0 ||
-      arguments == 0 || arguments > MOST_ARGUMENTS ||
-      !read(classes, instance + 8ull * (dictionaries - 1u), &dictionary, 8) ||
-      !read(classes, dictionary + 8ull * (arguments - 1u), &argument, 8) || argument % 8 != 0)
-    return 0;
-  return argument;
+  uint64_t arguments[CS_HEAP_MOST_ARGUMENTS];
+  uint32_t count = cs_heap_class_arguments(world_of(classes), id, arguments);
+  return count > 0 && arguments[count - 1] % 8 == 0 ? arguments[count - 1] : 0;
 }
 
 static void learn_box(struct cs_async_classes *classes, uint32_t index) {

@@ -61,10 +61,20 @@ struct cs_method_text {
   char type[2048];    // "List<T>.Enumerator", with the names of generic parameters
   char method[1024];  // "MoveNext"
 };
-// From an mdMethodDef. Returns false if the token is not a method's.
-bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
-// The type in a row of TypeDef: `space` and `type`. Returns false if there is no such row.
-bool cs_metadata_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *out);
+// What is shown in place of generic parameters, by their index: those of a type, which include the
+// enclosing types', and those of a method. NULL, or beyond `count`: the parameter's own name.
+enum { CS_GENERIC_ARGUMENTS = 16 };
+struct cs_generic_text {
+  uint32_t type_count, method_count;
+  const char *type[CS_GENERIC_ARGUMENTS], *method[CS_GENERIC_ARGUMENTS];
+};
+// From an mdMethodDef. `arguments` may be NULL. Returns false if the token is not a method's.
+bool cs_metadata_method(const struct cs_metadata *m, uint32_t token,
+                        const struct cs_generic_text *arguments, struct cs_method_text *out);
+// The type in a row of TypeDef: `space` and `type`. `arguments` may be NULL. Returns false if there
+// is no such row.
+bool cs_metadata_type(const struct cs_metadata *m, uint32_t row,
+                      const struct cs_generic_text *arguments, struct cs_method_text *out);
 
 // Returns the type that a nested type is in, or 0 if it is not nested.
 uint32_t cs_metadata_enclosing(const struct cs_metadata *m, uint32_t type);

@@ -44,7 +44,8 @@ static const char *string_of(const struct cs_metadata *m, enum cs_table table, u
 // "<T,U>" for the parameters of `owner` (coded) without the first `inherited` ones, which are the
 // enclosing type's. `arguments` are shown in their place. Returns the number of all of them.
 static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uint32_t owner,
-                               uint32_t inherited) {
+                               uint32_t inherited, const char *const *arguments,
+                               uint32_t argument_count) {
   uint32_t last = cs_metadata_last_row(m, CS_TABLE_GENERIC_PARAM, PARAM_OWNER, owner), first = last,
            found;
   while (first > 0 && last - first < MAX_GENERIC &&
@@ -52,7 +53,8 @@ static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uin
     first--;
   uint32_t count = last - first;
   for (uint32_t i = inherited; i < count; i++) {
-    const char *name = string_of(m, CS_TABLE_GENERIC_PARAM, first + 1 + i, PARAM_NAME);
+    const char *name = i < argument_count ? arguments[i] : NULL;
+    if (name == NULL) name = string_of(m, CS_TABLE_GENERIC_PARAM, first + 1 + i, PARAM_NAME);
     add(out, i == inherited ? "<" : ",", 1);
     if (name != NULL) add(out, name, strlen(name));
   }
@@ -73,7 +75,10 @@ static struct out begin(char *text, size_t cap) {
   return (struct out){text, cap};
 }
 
-static bool add_type(struct cs_method_text *text, const struct cs_metadata *m, uint32_t type) {
+static const struct cs_generic_text no_arguments;
+
+static bool add_type(struct cs_method_text *text, const struct cs_metadata *m, uint32_t type,
+                     const struct cs_generic_text *arguments) {
   uint32_t chain[MAX_NESTING], depth = 0, inherited = 0;
   struct out space = begin(text->space, sizeof text->space);
   struct out out = begin(text->type, sizeof text->type);
@@ -86,28 +91,33 @@ static bool add_type(struct cs_method_text *text, const struct cs_metadata *m, u
     name = string_of(m, CS_TABLE_TYPE_DEF, chain[depth], TYPE_NAME);
     if (name == NULL) return false;
     add_type_name(&out, name);
-    inherited = add_parameters(&out, m, chain[depth] << 1 | OWNER_TYPE, inherited);
+    inherited = add_parameters(&out, m, chain[depth] << 1 | OWNER_TYPE, inherited, arguments->type,
+                               arguments->type_count);
     if (depth > 0) add(&out, ".", 1);
   }
   return true;
 }
 
 // A type's methods are a run of rows, which begins where TypeDef says.
-bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *text) {
+bool cs_metadata_method(const struct cs_metadata *m, uint32_t token,
+                        const struct cs_generic_text *arguments, struct cs_method_text *text) {
   struct out out = begin(text->method, sizeof text->method);
   uint32_t row = token & 0xFFFFFFu;
   if (token >> 24 != CS_TABLE_METHOD_DEF) return false;
+  if (arguments == NULL) arguments = &no_arguments;
   const char *name = string_of(m, CS_TABLE_METHOD_DEF, row, METHOD_NAME);
   uint32_t type = cs_metadata_last_row(m, CS_TABLE_TYPE_DEF, TYPE_METHODS, row);
-  if (name == NULL || type == 0 || !add_type(text, m, type)) return false;
+  if (name == NULL || type == 0 || !add_type(text, m, type, arguments)) return false;
   add(&out, name, strlen(name));
-  (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0);
+  (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0, arguments->method,
+                       arguments->method_count);
   return true;
 }
 
-bool cs_metadata_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *text) {
+bool cs_metadata_type(const struct cs_metadata *m, uint32_t row,
+                      const struct cs_generic_text *arguments, struct cs_method_text *text) {
   text->method[0] = '\0';
-  return add_type(text, m, row);
+  return add_type(text, m, row, arguments != NULL ? arguments : &no_arguments);
 }
 
 // A type's members are a run of rows, up to those of the next type.
@@ -164,7 +174,7 @@ bool cs_metadata_field_type(const struct cs_metadata *m, uint32_t row,
       !cs_slice_number(&s, 1, &kind) || (kind == GENERIC && !cs_slice_number(&s, 1, &kind)) ||
       (kind != STRUCT && kind != CLASS) || !cs_slice_compressed(&s, &type, NULL))
     return false;
-  if ((type & TAG) == 0) return add_type(text, m, type >> TAG_BITS);
+  if ((type & TAG) == 0) return add_type(text, m, type >> TAG_BITS, &no_arguments);
   return (type & TAG) == 1 && add_type_ref(text, m, type >> TAG_BITS);
 }
 

@@ -48,6 +48,29 @@ bool cs_heap_class_read(const struct cs_world *world, uint64_t id, struct cs_hea
   return find_description(world, out) || is_free_space(world, id);
 }
 
+bool cs_heap_class_is_generic(const struct cs_heap_class *class) {
+  // Of a class whose objects have elements, such as a string, these bits are the elements' size.
+  enum { GENERIC = 0x30 };
+  const uint32_t has_elements = 0x80000000;
+  return (class->flags & has_elements) == 0 && (class->flags & GENERIC) != 0;
+}
+
+uint32_t cs_heap_class_arguments(const struct cs_world *world, uint64_t id,
+                                 uint64_t arguments[CS_HEAP_MOST_ARGUMENTS]) {
+  const struct cs_layout *l = &world->layout;
+  uint64_t instance, dictionary;
+  uint16_t dictionaries, count;
+  if (l->generics.dictionaries == CS_NO_FIELD || l->generics.arguments == CS_NO_FIELD ||
+      !get(world, id + l->objects.element, &instance, sizeof instance) || instance == 0 ||
+      !get(world, instance - 8 + l->generics.dictionaries, &dictionaries, sizeof dictionaries) ||
+      !get(world, instance - 8 + l->generics.arguments, &count, sizeof count) ||
+      dictionaries == 0 || count == 0 || count > CS_HEAP_MOST_ARGUMENTS ||
+      !get(world, instance + 8ull * (dictionaries - 1u), &dictionary, sizeof dictionary) ||
+      !get(world, dictionary, arguments, 8ull * count))
+    return 0;
+  return count;
+}
+
 uint64_t cs_heap_class_core_module(const struct cs_world *world) {
   struct cs_heap_class object;
   uint64_t id;

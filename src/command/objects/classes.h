@@ -17,7 +17,16 @@ struct cs_heap_class {
 // class names itself, as in the runtime's own check of a MethodTable.
 bool cs_heap_class_read(const struct cs_world *world, uint64_t id, struct cs_heap_class *out);
 
-// The module of System.Object; 0: unknown.
+// Returns whether the class is an instantiation of a generic one.
+bool cs_heap_class_is_generic(const struct cs_heap_class *class);
+// Reads a class's generic arguments, as the runtime's TypeHandles: the address of a MethodTable,
+// or, for what has none, such as a pointer, another address with one of the lowest bits set.
+// Returns their number, or 0 if there is none, or they cannot be read.
+enum { CS_HEAP_MOST_ARGUMENTS = 64 };
+uint32_t cs_heap_class_arguments(const struct cs_world *world, uint64_t id,
+                                 uint64_t arguments[CS_HEAP_MOST_ARGUMENTS]);
+
+// Returns the module of System.Object, or 0 if that is unknown.
 uint64_t cs_heap_class_core_module(const struct cs_world *world);
 
 // ---- Fields ----

@@ -126,7 +126,7 @@ bool cs_heap_modules_type_name(struct cs_heap_modules *modules, uint32_t number,
                                char *text, size_t cap) {
   static struct cs_method_text type;
   const struct cs_metadata *metadata = cs_heap_modules_metadata(modules, number);
-  if (metadata == NULL || !cs_metadata_type(metadata, row, &type)) return false;
+  if (metadata == NULL || !cs_metadata_type(metadata, row, NULL, &type)) return false;
   (void)snprintf(text, cap, "%s%s%s", type.space, type.space[0] != '\0' ? "." : "", type.type);
   return true;
 }

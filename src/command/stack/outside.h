@@ -22,11 +22,12 @@ struct cs_outside_frame {
   uint32_t flags;  // CS_FRAME_*
   bool funclet;
   uint64_t ip, sp;
-  char *name;       // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
-  char *module;     // the file's path; NULL: none
-  uint32_t token;   // a method's mdMethodDef in its module; 0: it has none
-  uint32_t number;  // number of that module, or of the native image
-  bool runtime;     // its image contains the runtime
+  char *name;         // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
+  char *module;       // the file's path; NULL: none
+  uint32_t token;     // a method's mdMethodDef in its module; 0: it has none
+  uint32_t number;    // number of that module, or of the native image
+  uint32_t generics;  // its generic arguments (objects/generics.h)
+  bool runtime;       // its image contains the runtime
   enum cs_runtime_class class;  // of a native frame without a name
   uint64_t offset;              // a native frame's ip as a virtual address of its file
   uint32_t il;                  // the IL offset of its instruction, or CS_IL_* (remote/il.h)

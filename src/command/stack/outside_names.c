@@ -15,7 +15,7 @@
 #include "images/images.h"
 #include "metadata/elfsym.h"
 #include "naming/place.h"
-#include "objects/modules.h"
+#include "objects/generics.h"
 #include "objects/text.h"
 #include "profile/waits.h"
 #include "remote/il.h"
@@ -27,6 +27,7 @@ enum { MAX_NAME = 4096 };
 struct cs_outside_names {
   const struct cs_world *world;
   struct cs_heap_modules *modules;
+  struct cs_heap_generics *generics;
   const struct cs_image **images;  // by number; owned by the remote's table
   size_t image_count, image_capacity;
   struct cs_elfsyms *syms;
@@ -42,6 +43,7 @@ struct cs_outside_names *cs_outside_names_new(struct cs_heap_modules *modules,
   struct cs_outside_names *names = cs_allocate(sizeof *names);
   names->world = cs_heap_modules_world(modules);
   names->modules = modules;
+  names->generics = cs_heap_generics_new(modules);
   names->syms = cs_elfsyms_new(target);
   names->raw = raw;
   return names;
@@ -54,6 +56,7 @@ void cs_outside_names_free(struct cs_outside_names *names) {
   free(names->native_names);
   free(names->images);
   cs_elfsyms_free(names->syms);
+  cs_heap_generics_free(names->generics);
   free(names);
 }
 
@@ -143,6 +146,7 @@ static void identify_managed(struct cs_outside_names *names, const struct cs_fra
   } else {
     out->token = method.token;
     out->number = cs_heap_modules_number(names->modules, method.module);
+    out->generics = cs_heap_generics_read(names->generics, function, &method);
     out->il = il_offset(names, frame->code.kind, start, ip);
   }
 }
@@ -179,8 +183,7 @@ void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lin
 static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   char text[MAX_NAME];
   struct cs_method_text raw;
-  const struct cs_metadata *metadata = cs_heap_modules_metadata(names->modules, frame->number);
-  if (metadata == NULL || !cs_metadata_method(metadata, frame->token, &raw))
+  if (!cs_heap_generics_method(names->generics, frame->number, frame->token, frame->generics, &raw))
     (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
   else if (names->raw)
     (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",

@@ -140,7 +140,7 @@ CS_ISLAND static inline __attribute__((always_inline)) bool read_method(
     const struct cs_world *world, read_memory *read, uint64_t function_id,
     struct cs_method *method) {
   const struct cs_mem *mem = &world->mem;
-  enum { CLASS = 7, DYNAMIC = 7, RID_BITS = 24, METHOD_DEF = 0x06000000 };
+  enum { CLASS = 7, GENERIC = 5, DYNAMIC = 7, RID_BITS = 24, METHOD_DEF = 0x06000000 };
   const struct cs_layout *l = &world->layout;
   uint8_t desc[CS_METHOD_DESC_BYTES];
   uint64_t bits = l->token_remainder_bits;
@@ -151,7 +151,8 @@ CS_ISLAND static inline __attribute__((always_inline)) bool read_method(
   uint16_t flags = (uint16_t)(desc[l->method_desc.flags] | desc[l->method_desc.flags + 1] << 8);
   uint32_t low =
       (uint32_t)(desc[l->method_desc.remainder] | desc[l->method_desc.remainder + 1] << 8);
-  *method = (struct cs_method){.dynamic = (flags & CLASS) == DYNAMIC};
+  *method = (struct cs_method){.dynamic = (flags & CLASS) == DYNAMIC,
+                               .generic = (flags & CLASS) == GENERIC};
   if (method->dynamic) return true;
   uint64_t chunk = function_id - l->method_desc_chunk.size -
                    desc[l->method_desc.chunk_index] * l->method_desc_alignment;

@@ -10,7 +10,8 @@ struct cs_method {
   uint64_t class;   // MethodTable; for shared code the canonical one
   uint64_t module;  // ModuleID
   uint32_t token;   // mdMethodDef
-  bool dynamic;     // a dynamic method or an IL stub, without metadata; the others are not set
+  bool dynamic;     // a dynamic method or an IL stub, without metadata: only this is set
+  bool generic;     // it has generic arguments of its own
 };
 // Returns false if it cannot be read.
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,

@@ -152,6 +152,8 @@ static const struct field optional_fields[] = {
     F("EEClass", "NumStaticFields", ee_class.static_count),
     F("GenericsDictInfo", "NumDicts", generics.dictionaries),
     F("GenericsDictInfo", "NumTypeArgs", generics.arguments),
+    F("InstantiatedMethodDesc", "PerInstInfo", generics.method_dictionary),
+    F("InstantiatedMethodDesc", "NumGenericArgs", generics.method_arguments),
     F("Exception", "_message", exception.message),
     F("Thread", "RuntimeThreadLocals", thread.locals),
     F("RuntimeThreadLocals", "AllocContext", allocation.context),

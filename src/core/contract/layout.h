@@ -130,6 +130,7 @@ struct cs_layout {
   // MethodDesc of a generic method.
   struct {
     uint32_t dictionaries, arguments;
+    uint32_t method_dictionary, method_arguments;
   } generics;
   struct {
     uint32_t message;  // optional

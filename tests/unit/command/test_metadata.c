@@ -98,7 +98,7 @@ static unsigned name_all(const struct cs_metadata *m) {
   struct cs_method_text text;
   unsigned named = 0;
   for (uint32_t row = 1; row <= m->rows[CS_TABLE_METHOD_DEF]; row++)
-    named += cs_metadata_method(m, 0x06000000 | row, &text) && text.type[0] != '\0' &&
+    named += cs_metadata_method(m, 0x06000000 | row, NULL, &text) && text.type[0] != '\0' &&
              text.method[0] != '\0';
   return named;
 }
@@ -172,14 +172,14 @@ static void names_as_people_write_them(void **state) {
   for (size_t i = 0; i < CS_COUNT(wanted); i++) {
     bool found = false;
     for (uint32_t row = 1; row <= m->rows[CS_TABLE_METHOD_DEF] && !found; row++)
-      found = cs_metadata_method(m, 0x06000000 | row, &text) &&
+      found = cs_metadata_method(m, 0x06000000 | row, NULL, &text) &&
               strcmp(text.space, wanted[i][0]) == 0 && strcmp(text.type, wanted[i][1]) == 0 &&
               strcmp(text.method, wanted[i][2]) == 0;
     if (!found) fail_msg("no method is called %s.%s", wanted[i][1], wanted[i][2]);
   }
-  assert_false(cs_metadata_method(m, 0x06000000, &text));
-  assert_false(cs_metadata_method(m, 0x06FFFFFF, &text));
-  assert_false(cs_metadata_method(m, 0x02000001, &text));
+  assert_false(cs_metadata_method(m, 0x06000000, NULL, &text));
+  assert_false(cs_metadata_method(m, 0x06FFFFFF, NULL, &text));
+  assert_false(cs_metadata_method(m, 0x02000001, NULL, &text));
   cs_metadata_free(m);
 }
 
@@ -221,8 +221,13 @@ static void names_of_types(void **state) {
       &text));
   assert_string_equal(text.space, "System.Collections.Generic");
   assert_string_equal(text.type, "Dictionary<TKey,TValue>.Enumerator");
-  assert_false(cs_metadata_type(m, 0, &text));
-  assert_false(cs_metadata_type(m, m->rows[CS_TABLE_TYPE_DEF] + 1, &text));
+  struct cs_generic_text int_key = {.type_count = 2, .type = {"int", NULL}};
+  assert_true(cs_metadata_type(
+      m, cs_metadata_find_type(m, "System.Collections.Generic", "Dictionary`2+Enumerator"),
+      &int_key, &text));
+  assert_string_equal(text.type, "Dictionary<int,TValue>.Enumerator");
+  assert_false(cs_metadata_type(m, 0, NULL, &text));
+  assert_false(cs_metadata_type(m, m->rows[CS_TABLE_TYPE_DEF] + 1, NULL, &text));
   cs_metadata_free(m);
 }
 
