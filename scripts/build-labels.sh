@@ -23,8 +23,14 @@ if [ ! -f "$sdk/Roslyn/bincore/csc.dll" ] || [ ! -f "$framework/System.Private.C
 fi
 temporary=$(mktemp -d) # the file's name is the assembly's
 trap 'rm -rf "$temporary"' EXIT
-dotnet exec "$sdk/Roslyn/bincore/csc.dll" -nologo -noconfig -nostdlib -target:library -optimize -unsafe -deterministic \
-  -debug- -warnaserror -langversion:latest "-pathmap:$root=." "-out:$temporary/ClrsnapLabels.dll" \
-  "-r:$framework/System.Private.CoreLib.dll" "-r:$framework/System.Runtime.dll" \
-  "-r:$framework/System.Diagnostics.DiagnosticSource.dll" src/agent/labels/*.cs
+# compile NAME OPTIONS... SOURCE...
+compile() {
+  local name=$1
+  shift
+  dotnet exec "$sdk/Roslyn/bincore/csc.dll" -nologo -noconfig -nostdlib -target:library -optimize -unsafe -deterministic \
+    -debug- -warnaserror -langversion:latest "-pathmap:$root=." "-out:$temporary/$name.dll" \
+    "-r:$framework/System.Private.CoreLib.dll" "$@"
+}
+compile System.Diagnostics.DiagnosticSource src/agent/labels/reference/*.cs
+compile ClrsnapLabels "-r:$temporary/System.Diagnostics.DiagnosticSource.dll" src/agent/labels/*.cs
 mv "$temporary/ClrsnapLabels.dll" "$1"

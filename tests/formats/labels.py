@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+# A worker that waits for work; .NET 9 has that method inlined.
+IDLE = re.compile(r"LowLevelLifoSemaphore\.Wait|WorkerThreadStart@[^;]*(;[^;@]*@lib[^;@]*)*$")
+
 
 def main():
     truth_file, samples_file, mode = sys.argv[1:]

@@ -10,7 +10,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
 [ -f "$BUILD/lib/ClrsnapLabels.dll" ] || skip "src/agent/labels is not built: there is no SDK of .NET 10"
-build_app Labels
+if [ $# = 5 ]; then on_older LabelsOld "$5"; else build_app Labels && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
 
 # holds TRUTH RECORDING MODE CHECK: checks pprof and OTLP output of one mode, as an independent reader reads them.

@@ -46,15 +46,49 @@ done
 python3 - << 'PYTHON' || fail "the page promises an error of chance"
 import base64, json, re, zlib
 
-# refused TEXT MODES...: nothing is recorded, for this reason, and the program runs on.
-refused() {
-  local text=$1
-  shift
-  timeout -k 5 120 "$clrsnap" record "$@" -o none.clrsnap -- "${target[@]}" many 1 > out 2> err
-  grep -q "nothing was recorded: $text" err || { cat err; fail "$*: not refused"; }
-  [ -s out ] || fail "$*: the program did not run on"
-}
-refused "on .NET $major mode alloc is not recorded" --mode cpu,alloc
-refused "on .NET $major mode holders is not recorded (mode lock is, with --holders off)" --mode lock
-refused "on .NET $major no labels are recorded" --labels
-pass "$VERSION: what was not tried is refused"
+packed = re.search(r'<script id="data"[^>]*>\s*([^<\s]+)', open("page.html").read())[1]
+raw = zlib.decompress(base64.b64decode(packed))
+modes = {mode["facts"]["mode"]: mode for mode in json.loads(raw[int(raw[-10:]):-10])["modes"]}
+assert "tenthsOff" in modes["cpu"] and "tenthsOff" not in modes["alloc"], modes.keys()
+PYTHON
+# Small objects are named by the runtime, large ones by the agent.
+for type in 'AllocateLarge;Modes.Large' 'AllocateArrays;byte\[\]' 'AllocateFirst;byte\[\]'; do
+  grep -q ";Modes.Program.$type " all.alloc.folded || { cat all.alloc.folded; fail "no type at the allocation: $type"; }
+done
+pass "$VERSION: allocations, locks, waits, exceptions and collections"
+
+# A single mode, also by attach.
+timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k -o one.clrsnap -- "${target[@]}" 200 > truth 2> err || { cat err; fail "mode alloc alone"; }
+grep -q "samples in .* (alloc, .NET $VERSION)" err || { cat err; fail "mode alloc alone: the summary"; }
+timeout -k 5 300 "${target[@]}" allocate > out 2> err &
+CHILD=$!
+until_true 60 grep -q round out || { cat err; fail "the program does not start"; }
+find_program
+record_process --mode alloc --alloc 100k -d 1 -o attached.folded "$PID"
+kill "$PID"
+wait "$CHILD" 2> /dev/null
+awk '{ all += $NF } /;Modes.Program.AllocateFirst;byte\[\] / { first += $NF } /;Modes.Program.AllocateSecond;byte\[\] / { second += $NF }
+  END { printf "attached: first %.1f %%, second %.1f %%\n", 100 * first / all, 100 * second / all
+    exit !(all > 0 && first > 0.48 * all && second > 0.48 * all) }' attached.folded || { cat "$WORK/said"; fail "mode alloc by attach"; }
+pass "$VERSION: mode alloc alone, and by attach"
+
+# Of objects of all sizes in random order, a size's share is right but for chance: 4.5 standard deviations of so many ticks.
+timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k -o mix.folded -- "${target[@]}" mix 2000 > truth 2> err || { cat err; fail "the mix"; }
+python3 - << 'PYTHON' || fail "shares of a mix of sizes"
+import re
+
+true = {name: int(amount) for _, _, name, amount in map(str.split, open("truth"))}
+stacks = [(stack.split(";"), int(value)) for stack, value in (line.rsplit(" ", 1) for line in open("mix.folded"))]
+found = {name: sum(value for stack, value in stacks if name in stack) for name in true}
+ticks = int(re.search(r"alloc: (\d+) sampled", open("err").read())[1])
+assert len(true) == 5 and ticks > 10_000, (true, ticks)
+assert abs(sum(found.values()) / sum(true.values()) - 1) < 0.02, (found, true)
+wrong = []
+for name, amount in true.items():
+    should, is_ = amount / sum(true.values()), found[name] / sum(found.values())
+    off = 4.5 * (should * (1 - should) / ticks) ** 0.5
+    print(f"{name:28} {100 * is_:6.2f} % (truly {100 * should:.2f} %, within {100 * off:.2f} points)")
+    wrong += [name] if abs(is_ - should) > off else []
+assert not wrong, wrong
+PYTHON
+pass "$VERSION: a mix of sizes"

@@ -176,7 +176,13 @@ static HRESULT event_delivered(ICorProfilerCallback11 *self, EVENTPIPE_PROVIDER 
   return S_OK;
 }
 
-// One for each attach: the runtime may still be letting go of the one before.
+static HRESULT object_allocated(ICorProfilerCallback11 *self, ObjectID object, ClassID class) {
+  (void)self;
+  cs_events_take_large(object, class);
+  return S_OK;
+}
+
+// Creates an object for each attach: the runtime may not have released the previous one yet.
 HRESULT cs_profiler_create(const GUID *iid, void **out) {
   if (vtbl.QueryInterface == NULL) cs_callback_defaults(&vtbl);
   vtbl.Initialize = initialize;
@@ -191,6 +197,7 @@ HRESULT cs_profiler_create(const GUID *iid, void **out) {
   vtbl.ModuleUnloadStarted = module_unload_started;
   vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
   vtbl.EventPipeEventDelivered = event_delivered;
+  vtbl.ObjectAllocated = object_allocated;
   vtbl.RuntimeSuspendStarted = suspend_started;
   vtbl.RuntimeSuspendAborted = suspend_aborted;
   vtbl.RuntimeResumeFinished = resume_finished;

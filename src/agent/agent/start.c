@@ -31,6 +31,7 @@
 #include "base/sealed.h"
 #include "contract/runtime.h"
 #include "contract/supported.h"
+#include "events/allocations.h"
 #include "events/events.h"
 #include "events/holders.h"
 #include "events/sessions.h"
@@ -253,21 +254,6 @@ static bool are_events_safe(struct cs_error *err) {
                       "report events may crash there");
 }
 
-// .NET 9 has no event that samples allocations, and its monitors and contexts have not been tried.
-static bool are_modes_tried(struct cs_error *err) {
-  const struct cs_layout *l = &cs_library.world.layout;
-  if (cs_builds_of(l->runtime_major) == NULL) return true;
-  if (cs_wants(CS_WIRE_MODE_ALLOC))
-    return cs_error_set(err, "on .NET %u mode alloc is not recorded", l->runtime_major);
-  if (cs_wants(CS_WIRE_MODE_HOLDERS))
-    return cs_error_set(err,
-                        "on .NET %u mode holders is not recorded (mode lock is, with --holders "
-                        "off)",
-                        l->runtime_major);
-  if (cs_agent.wire.header->labels == 0) return true;
-  return cs_error_set(err, "on .NET %u no labels are recorded", l->runtime_major);
-}
-
 static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
@@ -276,6 +262,7 @@ static bool set_event_mask(struct cs_error *err) {
     low |= COR_PRF_MONITOR_SUSPENDS;
   DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
   if (cs_wants_events()) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
+  if (cs_allocations_have_ticks()) high |= COR_PRF_HIGH_MONITOR_LARGEOBJECT_ALLOCATED;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
   if (hr == S_OK) {
     cs_library_deaths_are_reported(true);
@@ -362,7 +349,6 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_start_options *opti
   // The library may be serving another profiler, too, and then uses that one's ICorProfilerInfo.
   client = info;
   (void)info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo8, (void **)&cs_agent.info);
-  if (!are_modes_tried(&err)) return refuse(err.text);
   cs_on_thread_end(cs_threads_destroyed);
   cs_threads_start();
   if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_library.opts.max_depth))

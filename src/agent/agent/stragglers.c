@@ -119,8 +119,8 @@ static void watch_suspension(uint64_t begun) {
   name_reasons(&look);
   be_scheduled_as(SCHED_OTHER);
   while (cs_load_acquire(&cs_signal.suspension.begun) == begun && cs_load_acquire(&watching) == 1) {
-    uint64_t way = cs_clock_ticks_to_ns(cs_tsc() - begun);
-    uint64_t rest = way / NAP_PART;
+    uint64_t elapsed = cs_clock_ticks_to_ns(cs_tsc() - begun);
+    uint64_t rest = elapsed / NAP_PART;
     look.world = cs_load_acquire(&cs_signal.world);
     look.may_ask = cs_load_relaxed(&cs_signal.suspension.held_ns) * HELD_SHARE <= elapsed;
     look.asked = 0;
@@ -151,7 +151,7 @@ static void *watch(void *unused) {
   cs_store_release(&cs_agent.watcher_tid, (uint32_t)gettid());
   while (cs_load_acquire(&watching) == 1) {
     uint64_t begun = cs_load_acquire(&cs_signal.suspension.begun), now = cs_tsc();
-    uint64_t way = begun != 0 && now > begun ? cs_clock_ticks_to_ns(now - begun) : 0;
+    uint64_t elapsed = begun != 0 && now > begun ? cs_clock_ticks_to_ns(now - begun) : 0;
     uint64_t last = cs_load_relaxed(&last_begun);
     if (begun != 0 && elapsed < PATIENCE_NS)
       nap(PATIENCE_NS - elapsed);

@@ -27,6 +27,8 @@ struct cs_method_name {
 };
 
 // Fills all of `out`. Returns false, with kind CS_NAME_UNKNOWN and empty texts, if there is no
-// name. Generic arguments of value types are exact; for code that is shared between reference types
-// the name has the parameter's own name ("TValue").
-bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs_method_name *out);
+// name. Generic arguments that are value types are exact; for code that is shared between reference
+// types, the name has the parameter's own name ("TValue"). `of`: the class that the method's
+// MethodDesc belongs to, for shared code, whose class .NET 9 does not return; 0: not known.
+bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, ClassID of,
+                        struct cs_method_name *out);

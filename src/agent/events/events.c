@@ -17,8 +17,10 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "events/allocations.h"
 #include "events/gc_names.h"
 #include "events/lock_waits.h"
+#include "events/payload.h"
 #include "events/sessions.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
@@ -32,6 +34,7 @@ enum {
   GC_RESTART_END = 3,
   GC_SUSPEND_END = 8,
   GC_SUSPEND_BEGIN = 9,
+  ALLOCATION_TICK = 10,
   GC_TRIGGERED = 35,
   EXCEPTION_THROWN = 80,
   CONTENTION_START = 81,
@@ -51,61 +54,6 @@ static struct cs_thread *own_thread(void) {
     thread = cs_registry_self_cached();
   }
   return thread != NULL && cs_load_acquire(&thread->agent) != NULL ? thread : NULL;
-}
-
-// ---- The contents of events ----
-
-// The length of a text in bytes, without the NUL that ends it. Returns false if nothing ends it.
-static bool length_of_text(const struct cs_bytes *p, size_t *len) {
-  for (*len = 0; *len + 2 <= p->left; *len += 2)
-    if (p->at[*len] == 0 && p->at[*len + 1] == 0) return true;
-  return false;
-}
-
-static bool pass_text(struct cs_bytes *p) {
-  size_t len;
-  return length_of_text(p, &len) && cs_take(p, NULL, len + 2);
-}
-
-// Takes a text and returns its number as a name. An empty one counts as "?".
-static bool take_name(struct cs_bytes *p, uint32_t *type) {
-  size_t len;
-  if (!length_of_text(p, &len)) return false;
-  *type = len > 0 ? cs_event_name_of_utf16(p->at, len) : cs_event_name_of("?");
-  return cs_take(p, NULL, len + 2) && *type != 0;
-}
-
-// 1 - e^-x, without libm, which the program may not have loaded.
-static double one_less_exp(double x) {
-  int doublings = 0;
-  if (x > 40) return 1;
-  for (; x > 0.01; doublings++) x /= 2;
-  double y = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4)));
-  while (doublings-- > 0) y *= 2 - y;
-  return y;
-}
-
-// The runtime samples one of 102,400 bytes at random, and reports the object that contains it. So
-// an object stands for its size divided by the probability that one of that size is reported.
-static uint64_t estimate(uint64_t size) {
-  const double mean = 102400;
-  double bytes = (double)size;
-  return size == 0 ? 0 : (uint64_t)(bytes / one_less_exp(bytes / mean) + 0.5);
-}
-
-static bool read_allocation(struct cs_bytes *p, struct cs_sample_event *e) {
-  uint64_t type, size;
-  // kind, CLR instance, id of the type; the name; the heap; the object's address
-  if (!cs_take(p, NULL, 4 + 2) || !cs_take(p, &type, sizeof type)) return false;
-  struct cs_bytes name = *p;
-  if (!pass_text(p) || !cs_take(p, NULL, 8) || !cs_take(p, &size, sizeof size)) return false;
-  uint64_t bytes = estimate(size);
-  cs_type_sums_add(type, bytes);
-  if (!cs_throttle_take(CS_WIRE_MODE_ALLOC, bytes, &e->weight) || e->weight == 0 ||
-      !take_name(&name, &e->type))
-    return false;
-  e->weight = cs_type_sums_weight(type, bytes, e->weight);
-  return true;
 }
 
 static struct cs_agent_thread *own_sampled(void) {
@@ -148,7 +96,7 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
 // so those after the last one that was walked are a small part of the type.
 static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
   enum { EARLY = 64 };
-  if (!take_name(p, &e->type)) return false;
+  if (!cs_payload_take_name(p, &e->type)) return false;
   double least = (double)EARLY / (double)cs_event_name_count(e->type);
   if (!cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, least)) return false;
   e->weight = cs_event_name_take_unsampled(e->type);
@@ -341,7 +289,10 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
   switch (id) {
     case ALLOCATION_SAMPLED:
       e->mode = CS_WIRE_MODE_ALLOC;
-      return cs_wants(CS_WIRE_MODE_ALLOC) && read_allocation(p, e);
+      return cs_wants(CS_WIRE_MODE_ALLOC) && cs_allocation_read_sampled(p, e);
+    case ALLOCATION_TICK:
+      e->mode = CS_WIRE_MODE_ALLOC;
+      return cs_allocations_have_ticks() && cs_allocation_read_tick(p, e);
     case CONTENTION_START:
       if (cs_sessions_want_locks()) begin_contention(p);
       return false;

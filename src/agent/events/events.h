@@ -10,6 +10,8 @@
 
 // The callback: an event of the calling thread.
 void cs_events_take(uint32_t id, const uint8_t *data, size_t size);
+// The callback for large objects: the calling thread has allocated one.
+void cs_events_take_large(uint64_t object, uint64_t class);
 
 // ---- The agent's thread ----
 // Has the runtime deliver the events that the modes need, if any, each on the thread that it

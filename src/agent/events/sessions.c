@@ -15,6 +15,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/own_thread.h"
+#include "events/allocations.h"
 
 // The provider's keywords, from its manifests (.NET 9 and 10).
 #define KEYWORD_GC 0x1ull
@@ -48,13 +49,15 @@ static struct session {
 // One session for each level. An event comes once for each session that has it, so ticks, which
 // need the keyword of collections at another level, bring the events of mode gc as well.
 static void choose_keywords(void) {
-  sessions[0] = (struct session){
-      .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
-                  (cs_sessions_want_locks() ? KEYWORD_CONTENTION : 0) |
-                  (cs_wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0),
-      .level = LEVEL_INFORMATIONAL};
-  sessions[1] = (struct session){.keywords = cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,
-                                 .level = LEVEL_VERBOSE};
+  bool ticks = cs_allocations_have_ticks(), sampled = cs_wants(CS_WIRE_MODE_ALLOC) && !ticks;
+  sessions[0] = (struct session){.keywords = (sampled ? KEYWORD_ALLOCATION_SAMPLING : 0) |
+                                             (cs_sessions_want_locks() ? KEYWORD_CONTENTION : 0) |
+                                             (cs_wants(CS_WIRE_MODE_GC) && !ticks ? KEYWORD_GC : 0),
+                                 .level = LEVEL_INFORMATIONAL};
+  sessions[1] =
+      (struct session){.keywords = (cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0) |
+                                   (ticks ? KEYWORD_GC : 0),
+                       .level = LEVEL_VERBOSE};
   sessions[2] = (struct session){
       .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_MONITORING : 0, .level = LEVEL_ERROR};
 }

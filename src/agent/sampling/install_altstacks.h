@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Larger alternate stacks for threads that were there before us. A thread is sent signals, and has
-// an engine, only once it has one (docs/signal-safety.md, "Alternate stacks"). The agent's thread
-// only. Not for handlers.
+// Larger alternate stacks for threads that existed before the agent. A thread is sent signals, and
+// has an engine, only once it has its larger stack (docs/signal-safety.md, "Alternate stacks"). The
+// agent's thread only. Not for handlers.
 #pragma once
 
 #include <stdbool.h>

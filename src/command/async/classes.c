@@ -338,7 +338,8 @@ struct cs_async_classes *cs_async_classes_new(struct cs_remote *remote, struct c
   classes->remote = remote;
   classes->modules = cs_heap_modules_new(remote);
   if (begin(classes)) return classes;
-  (void)cs_error_set(err, "the classes of process %d are not described as those of .NET 10.0 are",
+  (void)cs_error_set(err,
+                     "the classes of process %d are not described as those of .NET 9 and 10 are",
                      cs_remote_world(remote)->mem.pid);
   cs_async_classes_free(classes);
   return NULL;

@@ -192,7 +192,8 @@ static bool read_source(struct source *s, uint32_t *heaps) {
 
 enum cs_async_heap_state cs_async_heap_find(struct cs_remote *remote, struct cs_async_heap *heap,
                                             struct cs_error *err) {
-  static const char unknown[] = "the heap of process %d is not described as that of .NET 10.0 is";
+  static const char unknown[] =
+      "the heap of process %d is not described as those of .NET 9 and 10 are";
   struct source s = {.remote = remote, .heap = heap};
   uint32_t heaps;
   int32_t invalid;

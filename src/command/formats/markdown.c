@@ -135,6 +135,11 @@ static void put_mode(const struct cs_markdown_section *s, const struct cs_detail
   }
   if (cs_facts_have_all(f))
     cs_print(out, "; every one was recorded.\n");
+  else if (cs_facts_are_by_count(f))
+    cs_print(
+        out,
+        "; .NET 9 chooses small ones by their count of bytes, not at random: where the same is "
+        "allocated in turn, a share may be far off and a type missing.\n");
   else
     cs_print(out,
              "; a share may be off by up to %.1f points (" CS_CHANGE_INTERVAL ", by the counts).\n",

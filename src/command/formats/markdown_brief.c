@@ -57,6 +57,8 @@ static void put_heading(const struct cs_markdown_section *s, FILE *out) {
   cs_put_samples(out, f);
   if (cs_facts_have_all(f))
     cs_print(out, ", every one");
+  else if (cs_facts_are_by_count(f))
+    cs_print(out, ", not chosen at random by .NET 9: shares may be far off");
   else
     cs_print(out, ", +-%.1f points", s->error);
   if (f->mode == CS_WIRE_MODE_CPU && f->duration_ns > 0 && f->processors > 0)

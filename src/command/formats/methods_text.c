@@ -137,7 +137,10 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   if (left_out > 0) cs_print(out, "%s", prefix);
   cs_put_left_out(out, mode, left_out);
   cs_print(out, "%s   self   total  samples  method, by its share", prefix);
-  if (!cs_facts_have_all(&p->facts)) cs_print(out, " (+-%.1f points)", off);
+  if (cs_facts_are_by_count(&p->facts))
+    cs_print(out, " (not chosen at random by .NET 9: may be far off)");
+  else if (!cs_facts_have_all(&p->facts))
+    cs_print(out, " (+-%.1f points)", off);
   cs_print(out, " of ");
   cs_put_whole(out, mode, counted);
   cs_print(out, p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n");

@@ -53,7 +53,7 @@ struct cs_heap *cs_heap_new(struct cs_heap_modules *modules, struct cs_error *er
   if (metadata == NULL) {
     (void)cs_error_set(err, cs_objects_known(world)
                                 ? "the core library's metadata cannot be read"
-                                : "the runtime does not describe its classes as .NET 10 does");
+                                : "the runtime does not describe its classes as .NET 9 and 10 do");
     return NULL;
   }
   struct cs_heap *heap = cs_allocate(sizeof *heap);

@@ -43,7 +43,7 @@ bool cs_objects_known(const struct cs_world *world) {
   };
   for (size_t i = 0; i < CS_COUNT(needed); i++)
     if (needed[i] == CS_NO_FIELD) return false;
-  return l->runtime_major == CS_SUPPORTED_RUNTIME && l->sync_table != 0 &&
+  return cs_objects_are_measured(l->runtime_major) && l->sync_table != 0 &&
          l->free_object_class != 0 && l->landmarks.object_class != 0;
 }
 

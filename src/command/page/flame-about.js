@@ -67,6 +67,9 @@ function fillFacts({facts: f, diff, only, tenthsOff}) {
     fact("for %s, estimated", "time that others waited", "At each look, a holder stands for all threads that wait for its lock");
   if (f.mode === "lock")
     fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are mode wait");
+  if (f.mode === "alloc" && f.runtime.startsWith("9."))
+    fact("shares %s", "may be far off", ".NET 9 chooses small objects by their count of bytes, not at random. Where the same is " +
+      "allocated in turn, a share may be far off, and a type may be missing");
   if (tenthsOff !== null)
     fact("shares %s points", `±${(tenthsOff / 10).toFixed(1)}`, "By so much a share of the whole may be off, idle threads left out (95 %, by " +
       "the number of samples). A share of a selection may be off by more");

@@ -296,7 +296,9 @@ static void put_columns(const struct cs_profile *p, struct counts *counts, struc
 // By how many tenths of a point a share of the whole may be off; nothing where all is recorded, or
 // that is not known.
 static void put_points_off(struct cs_json_writer *j, const struct cs_profile *p) {
-  if (p->facts.samples == 0 || p->diff != NULL || cs_facts_have_all(&p->facts)) return;
+  if (p->facts.samples == 0 || p->diff != NULL || cs_facts_have_all(&p->facts) ||
+      cs_facts_are_by_count(&p->facts))
+    return;
   bool *idle = cs_left_out_nodes(p);
   cs_json_uint(j, "tenthsOff", (uint64_t)(10 * cs_points_off(p, idle) + 0.5));
   free(idle);

@@ -64,7 +64,7 @@ void cs_put_why_nothing(const struct cs_facts *f, FILE *out) {
              cs_mode_of(f)->token);
   else if (wall && lasted_ns(f) >= MOMENT_NS && put_starved(f, out))
     return;
-  else if (wall && f->ticks.taken == 0 && f->ticks.left_out > 0)
+  else if (wall && lasted_ns(f) >= MOMENT_NS && f->ticks.taken == 0 && f->ticks.left_out > 0)
     cs_print(out, "the recorder got no processor");
   else if (wall || !put_cpu(f, out))
     put_too_little(f, out);

@@ -141,6 +141,10 @@ bool cs_facts_have_all(const struct cs_facts *f) {
          f->lost_samples == 0;
 }
 
+bool cs_facts_are_by_count(const struct cs_facts *f) {
+  return f->mode == CS_WIRE_MODE_ALLOC && strncmp(f->runtime, "9.", 2) == 0;
+}
+
 uint64_t cs_facts_whole(const struct cs_facts *f) {
   return f->events > 0 ? f->events_value : f->weight;
 }

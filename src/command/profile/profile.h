@@ -240,6 +240,9 @@ void cs_put_samples(FILE *out, const struct cs_facts *facts);
 // Returns whether each event of the mode is in the recording, so that its shares have no error of
 // chance.
 bool cs_facts_have_all(const struct cs_facts *facts);
+// Returns whether the runtime chose the samples by a count of bytes and not at random (mode alloc
+// on .NET 9; agent/events/allocations.c): how far its shares are off is then not known.
+bool cs_facts_are_by_count(const struct cs_facts *facts);
 // What all events come to, if that was counted; otherwise what the samples stand for. Shares are of
 // the latter, which differs by chance where not all events were walked.
 uint64_t cs_facts_whole(const struct cs_facts *facts);

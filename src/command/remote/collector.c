@@ -32,7 +32,7 @@ bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder)
   uint64_t store, id;
   uint32_t os_id;
   *holder = (struct cs_remote_holder){.own_tid = 0};
-  if (l->runtime_major != CS_SUPPORTED_RUNTIME ||
+  if (!cs_objects_are_measured(l->runtime_major) ||
       l->thread_store_fields.dead_count == CS_NO_FIELD ||
       !read_word(remote, l->thread_store, &store) || store == 0)
     return false;
@@ -61,7 +61,7 @@ static int find_run(const uint64_t *table, const uint64_t *run, int count) {
 }
 
 static bool read_table(struct cs_remote *remote, uint64_t *table) {
-  return remote->world.layout.runtime_major == CS_SUPPORTED_RUNTIME && remote->debug_table != 0 &&
+  return cs_objects_are_measured(remote->world.layout.runtime_major) && remote->debug_table != 0 &&
          cs_remote_read(remote, remote->debug_table, table, TABLE_ENTRIES * sizeof *table);
 }
 

@@ -82,6 +82,21 @@ static void print_halts(const struct cs_facts *f, FILE *out) {
   cs_print(out, "\n");
 }
 
+// Rounds of looks at all threads that there was no time for. In a moment there are too few for a
+// rate: the first ones take longest, since all threads are walked and named for the first time.
+static void print_rounds(const struct cs_facts *f, FILE *out) {
+  const struct cs_wire_ticks *t = &f->ticks;
+  if (t->left_out <= (t->taken + t->left_out) / NOTICEABLE) return;
+  if (f->duration_ns < MOMENT_NS)
+    cs_print(out,
+             PREFIX "  %" PRIu64 " of the %" PRIu64
+                    " rounds that fit into %.0f ms at %u a second; record for a second or more\n",
+             t->taken, t->taken + t->left_out, (double)f->duration_ns / 1e6, f->hz);
+  else
+    cs_print(out, PREFIX "  %.0f of %u rounds per second: there was no time for more\n",
+             f->hz * (double)t->taken / (double)(t->taken + t->left_out), f->hz);
+}
+
 // A thread that was blocked when it was sampled was waiting; all others ran or wanted to.
 static void print_sleepers(const struct cs_profile *p, FILE *out) {
   const struct cs_facts *f = &p->facts;
@@ -108,9 +123,7 @@ static void print_sleepers(const struct cs_profile *p, FILE *out) {
     cs_put_amount(out, CS_UNIT_NS, f->ticks.uncovered_ns);
     cs_print(out, " of threads, before the first look at them or after the last one\n");
   }
-  if (f->ticks.left_out > (f->ticks.taken + f->ticks.left_out) / NOTICEABLE)
-    cs_print(out, PREFIX "  %.0f of %u rounds per second: there was no time for more\n",
-             f->hz * (double)f->ticks.taken / (double)(f->ticks.taken + f->ticks.left_out), f->hz);
+  print_rounds(f, out);
 }
 
 // Mode async: what the looks cost, and what they do not see.
@@ -409,6 +422,10 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
   if (f->mode == CS_WIRE_MODE_HOLDERS)
     cs_print(out,
              PREFIX "    estimated from looks at random times; mode lock has each wait's length\n");
+  if (cs_facts_are_by_count(f))
+    cs_print(out, PREFIX
+             "    .NET 9 chooses small objects by their count of bytes, not at random: where the "
+             "same is allocated in turn, shares may be far off and types missing\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
     cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
   if (f->mode == CS_WIRE_MODE_GC) print_blockers(p, out);

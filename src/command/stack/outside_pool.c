@@ -26,7 +26,8 @@ struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules,
   struct cs_error err;
   struct cs_pool ignored;
   struct cs_heap *heap = cs_heap_new(modules, &err);
-  pool->now = (struct cs_pool){.why = "the runtime does not describe its classes as .NET 10 does"};
+  pool->now =
+      (struct cs_pool){.why = "the runtime does not describe its classes as .NET 9 and 10 do"};
   // Finds the offsets of fields, which do not change, so that the stop takes less time.
   if (heap != NULL) cs_pool_read(heap, &ignored);
   return heap;

@@ -15,7 +15,7 @@ CS_ISLAND static bool get_word(const struct cs_world *world, uint64_t at, uint64
 }
 
 CS_ISLAND static bool is_known(const struct cs_layout *l) {
-  return l->runtime_major == CS_SUPPORTED_RUNTIME && l->sync_table != 0 &&
+  return cs_objects_are_measured(l->runtime_major) && l->sync_table != 0 &&
          l->objects.sync_size != CS_NO_FIELD && l->objects.sync_block != CS_NO_FIELD;
 }
 

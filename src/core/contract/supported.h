@@ -20,6 +20,8 @@ enum {
   // The major version whose descriptor is known from the runtime's sources only; no test has run on
   // it.
   CS_PREPARED_RUNTIME = 11,
+  // The first major version that samples allocations at random (agent/events/allocations.c).
+  CS_SAMPLING_RUNTIME = 10,
   // The first major version that reads DOTNET_PROFILER and the like (process/profiler_env.h).
   CS_DOTNET_NAMES_RUNTIME = 11,
   // The major version of ReadyToRun images whose debug info remote/il.c decodes.
@@ -39,6 +41,12 @@ static inline const struct cs_builds *cs_builds_of(unsigned long major) {
 static inline bool cs_build_is_described(unsigned long major, unsigned minor, unsigned build) {
   const struct cs_builds *b = cs_builds_of(major);
   return b != NULL && minor == 0 && build >= b->first && build <= b->last;
+}
+
+// Returns whether the heap, classes, fields and monitors are read on this version, where they are
+// the same as on CS_SUPPORTED_RUNTIME.
+static inline bool cs_objects_are_measured(unsigned long major) {
+  return major == CS_SUPPORTED_RUNTIME || cs_builds_of(major) != NULL;
 }
 
 static inline bool cs_runtime_is_accepted(unsigned long major) {

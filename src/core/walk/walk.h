@@ -40,16 +40,16 @@ struct cs_walk {  // a walk in progress; private to the room
   bool sites_valid;  // the call-site cache is valid for these images
   bool late;         // the limit has been reached
   bool done;
-  enum cs_stop stop;             // valid after cs_walk_next has returned false
-  uint32_t faults;               // hardware faults passed so far that the runtime has handled
-  uint32_t fault_flags;          // the ContextFlags that it has recorded for the last of them
-  struct cs_again_look *look;    // for the frames of an earlier walk; NULL: for none
-  uint64_t loaded;               // cs_loader_now at the beginning
-  const struct cs_image *there;  // if not settled: the last image whose build id matched
-  uint64_t limit_ns;             // CPU time that the walk may use; 0: no limit (cs_walk_limit)
-  uint64_t tick_rate;            // ticks of the counter per nanosecond, with 32 fractional bits
-  uint64_t cpu_until;            // of the thread's CPU clock; 0: not read yet
-  uint64_t stop_ip;              // the ip that could not be stepped over
+  enum cs_stop stop;              // valid after cs_walk_next has returned false
+  uint32_t faults;                // hardware faults passed so far, as the runtime noted them
+  uint32_t fault_flags;           // the ContextFlags that it has recorded for the last of them
+  struct cs_again_search *again;  // for frames of the last walk; NULL: there is no search
+  uint64_t loaded;                // cs_loader_now at the beginning
+  const struct cs_image *verified_image;  // if not settled: the last whose build id matched
+  uint64_t limit_ns;   // CPU time that the walk may use; 0: no limit (cs_walk_limit)
+  uint64_t tick_rate;  // ticks of the counter per nanosecond, with 32 fractional bits
+  uint64_t cpu_until;  // of the thread's CPU clock; 0: not read yet
+  uint64_t stop_ip;    // the ip that could not be stepped over
 };
 
 #define CS_WALK_DEFAULT_DEPTH 65536u

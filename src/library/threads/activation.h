@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// activation: the runtime's own signal, by which a thread that was there before the library takes
-// its larger alternate stack while the runtime runs on. Not for handlers.
+// activation: the runtime's own signal, by which a thread that existed before the library takes its
+// larger alternate stack while the runtime runs on. Not for handlers.
 #pragma once
 
 #include "signal/thread.h"

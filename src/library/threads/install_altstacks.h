@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// install_altstacks: gives threads that were there before the library their larger alternate signal
-// stacks, while the runtime runs on; or, where that cannot be (threads/activation.h), in one short
-// stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
+// install_altstacks: gives threads that existed before the library their larger alternate signal
+// stacks, while the runtime runs on; or, where that is not possible (threads/activation.h), in one
+// short stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
 #pragma once
 
 #include "clrsnap/clrsnap.h"

@@ -52,12 +52,30 @@ static class Program
         for (int i = 0; i < count; i++) sink = new byte[16 << 20];
     }
 
-    // 60 % small objects, 30 % larger ones, 10 % arrays, interleaved, so that collections affect all of them alike.
+    const int MediumBytes = 90_000;
+
+    // Two in turn, each of which is less than what the runtime of .NET 9 reports one object of.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AllocateFirst() => sink = new byte[MediumBytes - 24];
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AllocateSecond() => sink = new byte[MediumBytes - 24];
+
+    static void AllocateInTurn(int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            AllocateFirst();
+            AllocateSecond();
+        }
+    }
+
+    // 60 % small objects, 20 % larger ones, 20 % arrays, interleaved, so that collections affect all of them alike.
     static void Allocate(long megabytes)
     {
         long bytes = megabytes << 20;
-        int small = (int)(bytes * 6 / 10 / SmallBytes), large = (int)(bytes * 3 / 10 / LargeBytes);
-        int arrays = (int)(bytes / 10 >> 24);
+        int small = (int)(bytes * 6 / 10 / SmallBytes), large = (int)(bytes * 2 / 10 / LargeBytes);
+        int arrays = (int)(bytes / 10 >> 24), medium = (int)(bytes / 20 / MediumBytes);
         for (int i = 0; i < 16; i++)
         {
             AllocateSmall(small / 16);

@@ -15,7 +15,7 @@ case $WHAT in
   segments) settings=(DOTNET_GCName=libclrgc.so) ;;
   many) many=100000 args=(many $many) ;;
 esac
-build_app $app
+if [ $# = 5 ]; then on_older ${app}Old "$5"; else build_app $app && target=(dotnet "$APP"); fi
 
 # refused CODE TEXT ARGS...: the command exits with CODE and prints TEXT in one line.
 refused() {

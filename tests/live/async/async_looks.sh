@@ -6,7 +6,7 @@
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap
-build_app Suspended
+if [ $# = 4 ]; then on_older SuspendedOld "$4"; else build_app Suspended && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
 
 # refused TEXT ARGS...

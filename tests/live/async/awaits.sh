@@ -16,7 +16,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 NAME=Awaits
 [[ $WHAT != *debug ]] || NAME=AwaitsDebug
 [ "$WHAT" != runtime ] || NAME=RuntimeAsync
-build_app $NAME
+if [ $# = 5 ]; then on_older ${NAME}Old "$5"; else build_app $NAME && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
 CLRSNAP=$BUILD/bin/clrsnap
 

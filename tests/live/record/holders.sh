@@ -6,7 +6,7 @@
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap
-build_app Locks
+if [ $# = 4 ]; then on_older LocksOld "$4"; else build_app Locks && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
 rounds=60
 

@@ -6,7 +6,7 @@
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap
-build_app Pool
+if [ $# = 4 ]; then on_older PoolOld "$4"; else build_app Pool && target=(dotnet "$APP"); fi
 
 # launch_app STATE: PID is the program, and its pool is in that state.
 end() {

@@ -247,6 +247,25 @@ static void what_walks_cost_bounds_them(void **state) {
   assert_near(objects.estimate, objects.sum, 0.15);
 }
 
+// Each exception costs the runtime an event of some 400 ns, walked or not. That is part of the mode's
+// 0.5 %, so the more are thrown, the fewer are walked, down to a hundred.
+static void what_counting_costs_leaves_fewer_walks(void **state) {
+  static const uint32_t rates[] = {1000, 6000, 9000, 40000};
+  (void)state;
+  processors = 1;
+  for (unsigned i = 0; i < CS_COUNT(rates); i++) {
+    struct stream exceptions = {.mode = CS_WIRE_MODE_EXCEPTION,
+                                .a_second = rates[i],
+                                .value = one,
+                                .ticks = TICKS_A_SECOND / 25000};
+    run(&exceptions, 1);
+    double each = (double)cs_clock_ticks_to_ns(exceptions.ticks);
+    double left = (0.005 * processors * (double)SECOND - 400.0 * rates[i]) / each;
+    assert_near(exceptions.walked, (left > 100 ? left : 100) * COUNTED, 0.2);
+    assert_near(exceptions.estimate, exceptions.sum, 0.15);
+  }
+}
+
 // Each mode has its share of the budget; what one mode does not need goes to the other.
 static void the_budget_is_held_over_all_modes(void **state) {
   struct cs_consumer consumer;
