@@ -218,10 +218,11 @@ struct cs_wire_sample {
   uint64_t time_ns;  // since start_ns
   uint64_t weight;   // what the sample stands for, in its mode's unit: see docs/wire-format.md
   uint64_t stop_ip;
-  uint32_t thread;   // cs_wire_thread.id
-  uint32_t held_ns;  // how long the thread was in the handler; 0: walked while it slept
-  uint16_t stop;     // enum cs_stop
-  uint16_t mode;     // enum cs_wire_mode
+  uint32_t thread;           // cs_wire_thread.id
+  uint32_t held_ns;          // how long the thread was in the handler; 0: walked while it slept
+#define CS_WIRE_NOT_HELD 1u  // it did not sleep, and was not held either: there is no walk
+  uint16_t stop;             // enum cs_stop
+  uint16_t mode;             // enum cs_wire_mode
   uint32_t frame_count;
 };
 // Repeats the thread's last sample of mode wall: it has slept ever since.

@@ -30,6 +30,7 @@
 #include "reporting/drain.h"
 #include "reporting/lock_types.h"
 #include "reporting/unload.h"
+#include "sampling/blocked.h"
 #include "sampling/budget.h"
 #include "sampling/install_altstacks.h"
 #include "sampling/thread_life.h"
@@ -53,6 +54,7 @@ enum {
   // Between two checks for:
   READY_MS = 2,      // whether the runtime can be walked
   NATIVE_MS = 200,   // native threads
+  BLOCKED_MS = 50,   // whether threads block their signals
   UNKNOWN_MS = 500,  // threads that mode wall leaves out
   IMAGES_MS = 2000,  // the process's mappings, about 1 ms each. A library that the loader reports,
   OLD_IMAGES_MS = 10,  // or whose code a walk has met, is looked for after this: 2 % of a core at
@@ -237,7 +239,15 @@ static void check_threads(uint64_t now) {
   rest(&next_ns, began, LOOK_REST);
 }
 
-// So that those that end before the recording does are counted, too.
+static void check_blocked(uint64_t now) {
+  static uint64_t next_ns;
+  if (!is_due(&next_ns, now, BLOCKED_MS)) return;
+  uint64_t began = cs_thread_cpu_ns();
+  cs_blocked_check(now);
+  rest(&next_ns, began, LOOK_REST);
+}
+
+// Called now and then, so that threads that end before the recording does are counted, too.
 static void count_unknown(uint64_t now) {
   static uint64_t next_ns;
   if (!cs_wants(CS_WIRE_MODE_WALL) || !is_due(&next_ns, now, UNKNOWN_MS)) return;
@@ -267,6 +277,7 @@ static void check_small_stacks(void) {
 
 static void maintain(uint64_t now) {
   static uint64_t images_ns, old_ns;
+  check_blocked(now);  // before threads that have ended are removed
   check_threads(now);
   count_unknown(now);
   bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
@@ -376,6 +387,7 @@ static bool record(struct cs_error *err) {
 static bool end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
   cs_repeats_end();
+  cs_blocked_check(cs_clock_now_ns());
   cs_asks_count_unanswered(cs_clock_now_ns());
   cs_events_end_waits();
   cs_threads_stop();
@@ -410,6 +422,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
     (void)cs_send(CS_WIRE_TICKS, &ticks, sizeof ticks);
   (void)cs_engines_report();
   (void)cs_asks_report();
+  cs_blocked_report();
   (void)cs_threads_report_small_stacks();
   (void)cs_budget_report(cs_clock_now_ns());
   (void)cs_throttle_report();

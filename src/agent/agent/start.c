@@ -47,6 +47,7 @@
 #include "reporting/modules.h"
 #include "reporting/unload.h"
 #include "reporting/wait_names.h"
+#include "sampling/blocked.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "snapshot/api.h"
@@ -94,6 +95,7 @@ static void free_recording(void) {
   cs_modules_free();
   cs_drain_free();
   cs_wall_free();
+  cs_blocked_free();
   cs_holders_free();
   cs_lock_types_free();
   // Handlers that have not ended may still write to it: a leak of 4 MiB is better than a crash.

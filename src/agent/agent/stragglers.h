@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mode gc: which threads hold up a suspension of the runtime, on its way to the safe point, and
-// why. Each is asked for samples, whose weights are parts of the way. Not for handlers.
+// Mode gc: which threads hold up a suspension of the runtime, and why. Each is asked for samples,
+// whose weights are parts of the time that the suspension takes. Not for handlers.
 #pragma once
 
 #include <stdint.h>

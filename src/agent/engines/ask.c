@@ -128,7 +128,8 @@ void cs_asks_check(uint64_t now_ns) {
 static bool count_unanswered(struct cs_agent_thread *t, void *data) {
   uint64_t now = *(const uint64_t *)data;
   uint64_t asked = cs_load_relaxed(&t->asked_ns);
-  if ((cs_load_acquire(&t->thread->asked) & SAMPLES) == 0 || now - asked < PATIENCE_NS) return true;
+  if ((cs_load_acquire(&t->thread->asked) & SAMPLES) == 0 || now - asked < PATIENCE_NS || t->blocks)
+    return true;  // the time of a thread that blocks signals is recorded (sampling/blocked.h)
   uint64_t since = asked > cs_agent.start_ns ? asked : cs_agent.start_ns;
   lost_signals.silent++;
   lost_signals.silent_ns += now - since;

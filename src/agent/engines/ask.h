@@ -19,5 +19,5 @@ void cs_asks_begin(void);
 void cs_asks_check(uint64_t now_ns);             // now and then: checks whether SIGURG is still
                                                  // ours
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten
-void cs_asks_end(void);                          // no thread is asked any more
-bool cs_asks_report(void);  // CS_WIRE_LOST_SIGNALS, if any failed; false: no room
+void cs_asks_end(void);                          // from then on, no thread is asked
+bool cs_asks_report(void);  // sends CS_WIRE_LOST_SIGNALS if any failed; false: no room

@@ -24,9 +24,12 @@ struct cs_engine {
   void (*stop)(struct cs_agent_thread *thread);
   // Called when cs_agent.period_ns has changed. NULL: nothing to do.
   void (*change)(struct cs_agent_thread *thread);
-  // Called by the agent's thread at least every 100 ms. *next_ns: when (CLOCK_MONOTONIC) to call
-  // it at the latest; UINT64_MAX, as set by the caller: whenever. Returns false if the engine is
-  // not available any longer; *why says why. NULL: no need.
+  // Returns the CPU time of the thread that no sample stands for yet. With `take`, its next sample
+  // does not stand for that any more. With the list's lock held. The agent's thread.
+  uint64_t (*overdue)(struct cs_agent_thread *thread, bool take);
+  // Called by the agent's thread at least every 100 ms. *next_ns: when (CLOCK_MONOTONIC) to call it
+  // again at the latest; the caller sets UINT64_MAX (any time). Returns false if the engine is no
+  // longer available; *why says why. NULL: nothing to do.
   bool (*poll)(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_ns,
                struct cs_error *why);
 };

@@ -302,6 +302,13 @@ static void stop(struct cs_agent_thread *t) {
   if (clock > t->clock_to) cs_add_relaxed(&account.ended_ns, clock - t->clock_to);
 }
 
+// What looks have found since the thread was last asked.
+static uint64_t overdue(struct cs_agent_thread *t, bool take) {
+  uint64_t ns = t->owed_look_ns;
+  if (take) t->owed_look_ns = 0;
+  return ns;
+}
+
 static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_ns,
                  struct cs_error *why) {
   (void)self;
@@ -337,5 +344,6 @@ const struct cs_engine cs_engine_clock = {
     .end = end,
     .start = start,
     .stop = stop,
+    .overdue = overdue,
     .poll = poll,
 };

@@ -372,6 +372,16 @@ static void change(struct cs_agent_thread *t) {
   cs_store_release(&cs_signal.period, period());
 }
 
+// The CPU time since its last sample. The handler may take a sample meanwhile; then that stands for
+// the time.
+static uint64_t overdue(struct cs_agent_thread *t, bool take) {
+  uint64_t now = cs_cpu_ns_of(t->tid), since = cs_load_relaxed(&t->thread->cpu_ns);
+  if (now == 0) return 0;
+  t->clock_to = now;
+  if ((int64_t)(now - since) <= 0) return 0;
+  return take && !cs_cas(&t->thread->cpu_ns, &since, now) ? 0 : now - since;
+}
+
 // ---- The agent's loop ----
 
 // Returns whether the clock has stopped: its thread has used several periods of CPU time without a
@@ -445,6 +455,7 @@ const struct cs_engine cs_engine_perf = {
     .start = start,
     .stop = stop,
     .change = change,
+    .overdue = overdue,
     .poll = poll,
 };
 
@@ -456,5 +467,6 @@ const struct cs_engine cs_engine_perf_user = {
     .start = start,
     .stop = stop,
     .change = change,
+    .overdue = overdue,
     .poll = poll,
 };

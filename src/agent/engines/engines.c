@@ -111,6 +111,10 @@ void cs_engine_stop(struct cs_agent_thread *t) {
   if (now > t->clock_from) state.cpu_ns += now - t->clock_from;
 }
 
+void cs_engines_add_cpu(uint64_t ns) {
+  state.cpu_ns += ns;
+}
+
 // ---- The agent's loop ----
 
 static bool replace(struct cs_agent_thread *t, void *data) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine of a recording: the best one that is available, or the one that was asked for. A
-// single thread for which it is not available gets the next best one. Not for handlers.
+// The engine of a recording: the best one that is available, or the one that was requested. A
+// thread for which it is not available gets the next best one. Not for handlers.
 #pragma once
 
 #include "engines/engine.h"
@@ -14,6 +14,9 @@ void cs_engines_end(void);          // when no thread is sampled any more
 bool cs_engines_report(void);       // sends CS_WIRE_ENGINE in mode cpu; false: no room
 // Changes the time between samples of all present and future threads.
 void cs_engines_set_period(uint64_t period_ns);
+
+// Adds CPU time of threads that could have no engine yet, with the list's lock held.
+void cs_engines_add_cpu(uint64_t ns);
 
 // ---- One thread, with the list's lock held ----
 void cs_engine_start(struct cs_agent_thread *thread);

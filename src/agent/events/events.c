@@ -338,6 +338,19 @@ void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
+// The runtime is asked about the object before the epoch begins, in which it must not be called.
+void cs_events_take_large(uint64_t object, uint64_t class) {
+  char name[CS_EVENT_NAME_BYTES];
+  struct cs_sample_event event = {.tsc = cs_tsc(), .mode = CS_WIRE_MODE_ALLOC};
+  if (!cs_allocations_have_ticks() || cs_load_acquire(&cs_signal.ring) == NULL ||
+      !cs_allocation_read_large(object, class, &event, name))
+    return;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (cs_load_acquire(&cs_signal.ring) != NULL && (event.type = cs_event_name_of(name)) != 0)
+    take(&event);
+  cs_epoch_leave(&cs_signal.epoch, parity);
+}
+
 // ---- At the end ----
 
 static bool collect_waiting(struct cs_agent_thread *t, void *data) {

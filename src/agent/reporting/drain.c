@@ -18,6 +18,7 @@
 #include "reporting/statuses.h"
 #include "reporting/stub_shapes.h"
 #include "reporting/wait_names.h"
+#include "sampling/blocked.h"
 #include "sampling/budget.h"
 #include "sampling/weight.h"
 #include "signal/awaits.h"
@@ -40,6 +41,7 @@ bool cs_drain_init(struct cs_error *err) {
   oldest_images = cs_library_images_sequence();
   memset(lost, 0, sizeof lost);
   cs_weights_start();
+  cs_blocked_start();
   cs_statuses_init();
   if (buffer == NULL)
     buffer =
@@ -192,6 +194,8 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
       .mode = (uint16_t)mode,
       .frame_count = cut ? most : s->frame_count,
   };
+  if (s->cause == CS_CAUSE_CLOCKED || s->cause == CS_CAUSE_LOOK)
+    record.weight = cs_blocked_split(t, record.weight, record.time_ns);
   uint64_t held = cs_clock_ticks_to_ns(s->held_ticks);
   record.held_ns = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
   if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return false;
@@ -222,7 +226,7 @@ static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weigh
                                   .thread = thread.id,
                                   .stop = CS_STOP_BASE,
                                   .mode = (uint16_t)mode,
-                                  .held_ns = 1,
+                                  .held_ns = CS_WIRE_NOT_HELD,
                                   .frame_count = 1};
   uint32_t id;
   cs_add_relaxed(&cs_agent.ring.events, 1);
@@ -293,7 +297,7 @@ void cs_drain_losses(uint64_t by_mode[CS_SAMPLE_MODES]) {
   uint64_t timed = cs_load_acquire(&ring->lost);
   for (int i = 0; i < CS_SAMPLE_MODES; i++) {
     uint64_t events = cs_load_acquire(&ring->lost_events[i]);
-    by_mode[i] = lost[i] + events;
+    by_mode[i] = lost[i] + events + cs_blocked_lost((enum cs_wire_mode)i);
     timed -= events;
   }
   by_mode[CS_WIRE_MODE_WALL] += cs_weight_lost_repeats();

@@ -84,7 +84,8 @@ static bool count_unsampled(struct cs_agent_thread *t, void *data) {
     return true;
   uint64_t spent = cs_cpu_ns_of(t->tid);
   state.left++;
-  if (t->no_altstack_ns != 0 && spent > t->no_altstack_ns) {
+  // What a thread that blocks its signals uses is counted in blocked.c.
+  if (t->no_altstack_ns != 0 && spent > t->no_altstack_ns && !t->blocks) {
     state.no_altstack_ns += spent - t->no_altstack_ns;
     state.since_stop_ns += spent - t->no_altstack_ns;
     (void)cs_pinned_add(&state.running, t);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engines/ask.h"
+#include "sampling/blocked.h"
 #include "sampling/reported_regs.h"
 #include "sampling/weight.h"
 #include "state/event_names.h"
@@ -36,7 +37,9 @@ static int suspended_for = NOT_SUSPENDED;  // atomic; COR_PRF_SUSPEND_REASON
 // ---- One thread ----
 
 static void ask(const struct cs_pinned *d, uint64_t now) {
-  if (cs_tsc() < cs_load_relaxed(&d->thread->cooldown.until))
+  if (d->agent->blocks)
+    cs_blocked_ran(d->agent, now);
+  else if (cs_tsc() < cs_load_relaxed(&d->thread->cooldown.until))
     cs_weight_put_off(d, now);
   else
     (void)cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
@@ -159,7 +162,8 @@ static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
   struct cs_pinned d;
   if (t->tid == 0 || cs_repeats_last_sample(t, now_ns) || !cs_threads_pin(t, &d)) return;
   cs_weight_note_put_off(&d, now_ns);
-  if ((cs_load_acquire(&d.thread->asked) & CS_ASKED_WALL) == 0 && !sleeps_on(&d, now_ns)) {
+  bool asked = (cs_load_acquire(&d.thread->asked) & CS_ASKED_WALL) != 0;
+  if ((!asked || t->blocks) && !sleeps_on(&d, now_ns)) {
     cs_repeats_send(t);
     if (cs_pinned_keep(&due, &d)) return;
     cs_log_important(NO_MEMORY);

@@ -109,6 +109,13 @@ bool cs_weight_report_put_off(void) {
 
 // ---- A sample ----
 
+uint64_t cs_weight_of_blocked(struct cs_agent_thread *t, uint64_t now_ns) {
+  t->weighed = true;  // all of it was looked at
+  uint64_t weight = time_since_last(t, now_ns, false) + t->owed_ns;
+  t->owed_ns = 0;
+  return weight;
+}
+
 uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
   count_put_off(s, t);

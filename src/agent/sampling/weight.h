@@ -8,6 +8,8 @@
 void cs_weights_start(void);
 // Returns the sample's weight. Called once for each sample, in the order of the ring.
 uint64_t cs_weight_of(const struct cs_sample *sample, enum cs_wire_mode mode);
+// Returns the wall time since the last sample of a thread that runs with its signals blocked.
+uint64_t cs_weight_of_blocked(struct cs_agent_thread *thread, uint64_t now_ns);
 
 uint64_t cs_weight_uncovered_ns(void);  // time of threads that no sample stands for
 uint64_t cs_weight_lost_repeats(void);  // because there was no room in the wire

@@ -77,6 +77,13 @@ struct cs_agent_thread {
 
   uint64_t asked_ns;  // ask.c: when it was last sent a signal. Atomic
 
+  // sampling/blocked.c
+  uint64_t unsampled_from;  // its CPU clock at the last look, if it has no larger alternate stack
+  uint64_t pending_since;   // asked_ns of the signal that was pending at the last look,
+  uint64_t pending_cpu_ns;  // and its CPU clock when that was first seen
+  uint64_t blocked_ns;      // the last look that found that it blocks its signal; 0: none
+  bool blocks;              // it does; the agent's thread only
+
   // agent/stragglers.c, the watching thread only: the last look that found it in cooperative mode.
   uint64_t looked_in;                 // the suspension (struct cs_suspension.begun)
   uint64_t looked_ns, looked_cpu_ns;  // the time of that look; its CPU clock then

@@ -59,6 +59,21 @@ static void put_losses(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_close(j, "}");
 }
 
+static void put_blocked(struct cs_json_writer *j, const struct cs_blocked_facts *b) {
+  if (b->samples == 0) return;
+  cs_json_open(j, "blocked", '{');
+  CS_JSON_UINTS(j, {"samples", b->samples}, {"weight", b->weight}, {"threads", b->threads});
+  cs_json_open(j, "named", '[');
+  for (uint32_t i = 0; i < b->threads && i < CS_BLOCKED_NAMED; i++) {
+    cs_json_open(j, NULL, '[');
+    cs_json_text(j, NULL, b->named[i].thread);
+    cs_json_uint(j, NULL, b->named[i].weight);
+    cs_json_close(j, "]");
+  }
+  cs_json_close(j, "]");
+  cs_json_close(j, "}");
+}
+
 void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_open(j, "facts", '{');
   CS_JSON_TEXTS(j, {"program", f->program}, {"runtime", f->runtime});
@@ -76,6 +91,7 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   if (f->mode == CS_WIRE_MODE_ASYNC)
     CS_JSON_UINTS(j, {"looks", f->looks.looks}, {"looksNs", f->looks.covered_ns});
   put_engine(j, f);
+  put_blocked(j, &f->blocked);
   if (f->ended) {
     CS_JSON_UINTS(j, {"suspensions", f->suspensions}, {"stoppedNs", f->stopped.stopped_ns},
                   {"unsampledNs", f->stopped.unsampled_ns});

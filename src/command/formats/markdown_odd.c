@@ -9,6 +9,7 @@
 #include "base/prefix.h"
 #include "base/print.h"
 #include "formats/markdown.h"
+#include "profile/blocked.h"
 #include "profile/blockers.h"
 
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
@@ -100,6 +101,11 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
     cs_print(l->out, ".\n");
   } else if (f->samples > 0 && f->samples < FEW && !cs_facts_have_all(f) && item(l)) {
     cs_print(l->out, "%s: few samples (%" PRIu64 ").\n", mode->token, f->samples);
+  }
+  if (f->blocked.samples > 0 && item(l)) {
+    cs_print(l->out, "%s: ", mode->token);
+    cs_put_blocked(l->out, f);
+    cs_print(l->out, ".\n");
   }
   double stood = f->engine.cpu_ns > 0 && f->event == 0
                      ? 100.0 * (double)f->weight / (double)f->engine.cpu_ns

@@ -6,6 +6,7 @@
 #include "naming/resolve.h"
 #include "base/prefix.h"
 #include "naming/endpoints.h"
+#include "profile/blocked.h"
 #include "profile/traces.h"
 
 #include <stdio.h>
@@ -410,6 +411,7 @@ static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
   add_inlining(&r);
   cs_facts_fill(&profile->facts, rec, mode);
   cs_profile_add_unwalked(profile);
+  cs_blocked_find(profile);
   if (mode == CS_WIRE_MODE_WALL) cs_pool_cause_find(profile, rec, r.raw->node, r.node, LEFT_OUT);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   if (opts->native) profile->facts.symbols = rec->symbol_facts;

@@ -60,6 +60,10 @@ function fillFacts({facts: f, diff, only, tenthsOff}) {
   if (f.nativeThreads > 0)
     fact("without %s that never ran managed code", countText(f.nativeThreads, ["thread", "threads"]),
       "Mode wall samples the threads that the runtime knows; mode cpu has the others, too");
+  if (f.blocked)
+    fact("%s without stacks", weightText(f.blocked.weight, f.unit), "Threads ran with their signals blocked: " +
+      f.blocked.named.map(([name, weight]) => `${name} ${weightText(weight, f.unit)}`).join(", ") +
+      (f.blocked.threads > f.blocked.named.length ? ", and others" : ""), "bad");
   if (countsMore(f)) fact(`%s ${f.whole}`, number.format(f.weight));
   if (count > f.samples)
     fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");

@@ -95,6 +95,17 @@ struct cs_pool_cause {
   char place[400];            // "Task.Wait at Shop.Cart.Load (Cart.cs:12)"
 };
 
+// Of threads that ran with their signals blocked: samples without a stack.
+enum { CS_BLOCKED_NAMED = 4 };
+struct cs_blocked_facts {
+  uint64_t samples, weight;
+  uint32_t threads;
+  struct {
+    char thread[64];
+    uint64_t weight;
+  } named[CS_BLOCKED_NAMED];  // those with the most, most first
+};
+
 struct cs_facts {
   const char *program;  // the command line
   uint32_t pid;
@@ -125,8 +136,9 @@ struct cs_facts {
   const char *fate;      // why the program has not ended the recording; NULL or "": not known
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
-  struct cs_wire_looks looks;  // mode async only
-  struct cs_wire_pool pool;    // mode wall only
+  struct cs_blocked_facts blocked;  // modes cpu and wall
+  struct cs_wire_looks looks;       // mode async only
+  struct cs_wire_pool pool;         // mode wall only
   struct cs_pool_cause pool_cause;
   const char *looks_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
@@ -165,7 +177,9 @@ static inline bool cs_looks_are_few(const struct cs_facts *f) {
 
 // Samples per second of the CPU time in which threads could take some; 0: not known.
 static inline double cs_rate_reached(const struct cs_facts *f) {
-  return f->engine.cpu_ns > 0 ? (double)f->samples * 1e9 / (double)f->engine.cpu_ns : 0;
+  if (f->engine.cpu_ns <= f->blocked.weight) return 0;
+  return (double)(f->samples - f->blocked.samples) * 1e9 /
+         (double)(f->engine.cpu_ns - f->blocked.weight);
 }
 
 // Why a mode of samples in time has none: "the program used too little CPU time".

@@ -103,7 +103,7 @@ static void print_sleepers(const struct cs_profile *p, FILE *out) {
   if (f->asleep == 0 || f->mode != CS_WIRE_MODE_WALL) return;
   cs_print(out,
            PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64 " by signal\n",
-           f->asleep, f->samples - f->asleep);
+           f->asleep, f->samples - f->asleep - f->blocked.samples);
   cs_print(out, PREFIX "  waiting ");
   cs_put_amount(out, CS_UNIT_NS, f->asleep_weight);
   cs_print(out, ", running or ready to run ");
@@ -169,26 +169,6 @@ static void print_pool(const struct cs_facts *f, FILE *out) {
   cs_print(out, PREFIX "pool: ");
   cs_pool_put(f, out);
   cs_print(out, "\n");
-}
-
-// Samples that are missing because threads did not take their signals.
-static void print_asks(const struct cs_facts *f, FILE *out) {
-  if (f->lost_signals.unsent > 0)
-    cs_print(out,
-             PREFIX "%" PRIu64
-                    " %s not sent: too many are pending (raise ulimit -i); running threads are "
-                    "missing, or their next samples stand for more\n",
-             f->lost_signals.unsent,
-             cs_plural(f->lost_signals.unsent, "signal was", "signals were"));
-  if (f->lost_signals.silent > 0)
-    cs_print(
-        out,
-        PREFIX "%" PRIu64
-               " %s signal, for %.1f s in total: blocked by the program, or no processor was "
-               "available\n",
-        (uint64_t)f->lost_signals.silent,
-        cs_plural(f->lost_signals.silent, "thread did not take its", "threads did not take their"),
-        (double)f->lost_signals.silent_ns / 1e9);
 }
 
 // Threads that a signal would kill. In mode wall they are sampled while they sleep.
@@ -488,7 +468,8 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i], out);
   for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_pool(&set->profiles[i].facts, out);
-  print_asks(f, out);
+  for (size_t i = 0; i < set->count; i++) cs_print_blocked(&set->profiles[i].facts, out);
+  cs_print_asks(f, out);
   print_small_stacks(f, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/print.h"
+#include "profile/blocked.h"
 #include "util/say.h"
 
 #define PREFIX "clrsnap: "
@@ -26,20 +27,31 @@ static void print_period(const struct cs_facts *f, FILE *out) {
   if (skips) cs_print(out, ", not in %" PRIu64 ": that was too frequent", f->event_period);
 }
 
+static void put_blocked(const struct cs_facts *f, FILE *out) {
+  if (f->blocked.weight == 0) return;
+  cs_print(out, ", and ");
+  cs_put_amount(out, CS_UNIT_NS, f->blocked.weight);
+  cs_print(out, " with signals blocked");
+}
+
 // What made threads take samples in mode cpu, and how many they took.
 // A rate, if there are samples enough for one: the time from one to the next is random.
 static void print_rate(const struct cs_facts *f, FILE *out) {
   enum { ENOUGH = 100 };
-  double cpu_s = (double)f->engine.cpu_ns / 1e9;
-  if (f->samples >= ENOUGH || f->hz == 0) {
+  uint64_t samples = f->samples - f->blocked.samples;
+  uint64_t cpu_ns = f->engine.cpu_ns > f->blocked.weight ? f->engine.cpu_ns - f->blocked.weight : 0;
+  double cpu_s = (double)cpu_ns / 1e9;
+  if (samples >= ENOUGH || f->hz == 0) {
     cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
              cs_rate_reached(f), f->hz, cpu_s);
+    put_blocked(f, out);
     return;
   }
   cs_print(out, ": %" PRIu64 " %s in %.2f s of CPU time; one is due every ", samples,
            cs_plural(samples, "sample", "samples"), cpu_s);
   cs_put_amount(out, CS_UNIT_NS, period_ns(f));
   cs_print(out, " of it on average");
+  put_blocked(f, out);
 }
 
 void cs_print_engine(const struct cs_facts *f, FILE *out) {
@@ -67,4 +79,27 @@ void cs_print_engine(const struct cs_facts *f, FILE *out) {
   if (e->without > 0)
     cs_print(out, PREFIX "  %" PRIu32 " %s not sampled: no engine was available\n", e->without,
              cs_plural(e->without, "thread was", "threads were"));
+}
+
+void cs_print_blocked(const struct cs_facts *f, FILE *out) {
+  if (f->blocked.samples == 0) return;
+  cs_print(out, PREFIX "%s: ", cs_mode_of(f)->token);
+  cs_put_blocked(out, f);
+  cs_print(out, "\n");
+}
+
+void cs_print_asks(const struct cs_facts *f, FILE *out) {
+  if (f->lost_signals.unsent > 0)
+    cs_print(out,
+             PREFIX "%" PRIu64
+                    " %s not sent: too many are pending (raise ulimit -i); running threads are "
+                    "missing, or their next samples stand for more\n",
+             f->lost_signals.unsent,
+             cs_plural(f->lost_signals.unsent, "signal was", "signals were"));
+  if (f->lost_signals.silent > 0)
+    cs_print(
+        out, PREFIX "%" PRIu64 " %s signal, for %.1f s in total: no processor was available\n",
+        (uint64_t)f->lost_signals.silent,
+        cs_plural(f->lost_signals.silent, "thread did not take its", "threads did not take their"),
+        (double)f->lost_signals.silent_ns / 1e9);
 }

@@ -25,7 +25,9 @@
   X(TIME, "time", "the walk had used all of its CPU time")                                         \
   X(PUT_OFF, "put-off", "no walk: the thread's last ones took too much of its time")               \
   X(INTERPRETED, "interpreted", "the ip is in code of the runtime's interpreter")                  \
-  X(ASLEEP, "asleep", "the thread sleeps where its caller is found by registers that are not known")
+  X(ASLEEP, "asleep",                                                                              \
+    "the thread sleeps where its caller is found by registers that are not known")                 \
+  X(BLOCKED, "blocked", "no walk: the thread ran with its signals blocked")
 
 enum cs_stop {
 #define CS_STOP_ENUM(name, token, text) CS_STOP_##name,

@@ -38,7 +38,7 @@ struct cs_guest {
   bool detaching;             // RequestProfilerDetach has succeeded
   bool detached;              // ProfilerDetachSucceeded has been called
   int references;             // the runtime's, to the guest's objects
-  DWORD low, high;            // the events that it has asked for
+  DWORD low_mask, high_mask;  // the events that it has asked for
   uint32_t suspended;         // elided: 1 between SuspendRuntime and ResumeRuntime (a futex)
   uint32_t suspender;         // the tid of the thread that called SuspendRuntime
   uint32_t deaths;            // cs_registry_deaths() at that call

@@ -49,11 +49,12 @@ void cs_sleeper_forget(struct cs_thread *thread);
 bool cs_sleeper_runs(struct cs_sleeper *sleeper, uint64_t *runs);
 // The same for a thread without a place in the table.
 bool cs_sleeper_runs_once(uint32_t tid, uint64_t *runs);
-enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip);
-long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1: in none
-// The same test in one call. A count of context switches alone does not exclude that the thread is
-// running, so this looks where it is blocked as well.
-bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
+enum cs_sleep cs_sleeper_where(struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip);
+long cs_sleeper_call(struct cs_sleeper *sleeper);  // returns the system call's number; -1: none
+// Returns whether the thread has not run since it was blocked at `sp` and `ip` with this run count.
+// A count of context switches alone does not exclude that it is running, so then this also checks
+// where it is blocked.
+bool cs_sleeper_is_still(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
 
 // Returns its place in the table, less than cs_sleeper_places(), or -1 if it has none. For callers
 // that keep more about a thread.

@@ -30,7 +30,7 @@ blocked() {
     sleep 0.1
   done
   wait $recorder
-  grep -Eq '^clrsnap: 1 thread did not take its signal, for [0-9]+\.[0-9] s in total' "$WORK/summary" ||
+  grep -q 'without stacks: threads ran with their signals blocked (Blocked ' "$WORK/summary" ||
     bad "$*: nothing is said of the thread that blocks signals"
   # Other threads' signals are pending for a moment; those of the thread that blocks them are for the rest of the program, which outlives the
   # recording.
