@@ -96,7 +96,7 @@ static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t ad
 // Returns whether the place is in a function whose .eh_frame is known to be wrong, and the oracle
 // with it.
 static bool is_corrected(const struct cs_image *image, uint64_t address) {
-  enum { ALL = CS_QUIRKS + 5 + 2 };  // transition blocks, fault wrappers
+  enum { ALL = CS_QUIRKS + 5 + 3 + 2 };  // transition blocks, delay-load helpers, fault wrappers
   static struct cs_quirk_range quirks[CS_QUIRK_MAX];
   static unsigned count;
   static const struct cs_image *of;

@@ -42,7 +42,7 @@ static bool ends_with_ret(const struct cs_cfi_build *build, uint32_t at, uint32_
 //
 //   libcoreclr's delay-load helpers (5)    They have two epilogs in a row, and the pops of the
 //                                          first are taken to hold for the second, so the CFA ends
-//                                          up below rsp.
+//                                          up below rsp. native/quirks.c gives them their rows.
 //   libcoreclr's hook for a method's end,  An adjustment is missing or has the wrong sign, and the
 //   two functions of libcrypto             CFA at the last ret is wrong.
 //   OnHijackTripThread                     It is entered by a ret, pushes room for a return

@@ -18,6 +18,9 @@
 //       the type in rbx. .eh_frame describes the pushes but not which registers they save, so the
 //       caller would get the helper's rbx. There are several such helpers, which differ only in
 //       what they call; all of that shape are corrected.
+//   Delay-load helpers
+//       have two epilogs, of which the second ends with a jump; .eh_frame takes the pops of the
+//       first to hold for what follows it.
 #include "native/quirks.h"
 
 #include <stdlib.h>
@@ -207,10 +210,29 @@ static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rul
   return true;
 }
 
+// ---- Functions that are recognised by their shape ----
+
+enum { SHAPE_MAX = 160, SHAPE_PLACES = 32 };
+
+static void add_places(const struct place *place, unsigned count, unsigned at,
+                       struct place places[SHAPE_PLACES], unsigned *n) {
+  for (unsigned i = 0; i < count; i++) {
+    places[*n] = place[i];
+    places[(*n)++].at = (uint8_t)(at + place[i].at);
+  }
+}
+
+static unsigned find_bytes(const uint8_t *code, unsigned from, const char *bytes, unsigned size) {
+  enum { BODY = 64 };
+  for (unsigned i = from; i < from + BODY && i + size < SHAPE_MAX; i++)
+    if (memcmp(code + i, bytes, size) == 0) return i;
+  return 0;
+}
+
 // The helpers with a transition block: push rbp, rbx, r15, r14, r13, r12; lea rsp, [rsp-38h]; a
 // body that does not change rsp; lea rsp, [rsp+38h] and all pops; ret. Or a je across that epilog
 // to a second body, whose epilog ends with a jump.
-enum { BLOCK_PROLOG = 15, BLOCK_EPILOG = 15, BLOCK_BODY = 64, BLOCK_MAX = 160, BLOCK_PLACES = 32 };
+enum { BLOCK_PROLOG = 15, BLOCK_EPILOG = 15 };
 static const char block_prolog[] = "\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x48\x8D\x64\x24\xC8";
 static const char block_epilog[] = "\x48\x8D\x64\x24\x38\x41\x5C\x41\x5D\x41\x5E\x41\x5F\x5B\x5D";
 static const struct place block_entry[] = {{0x00, 8, 0, 0},  {0x01, 16, 1, 0}, {0x02, 24, 2, 0},
@@ -220,51 +242,100 @@ static const struct place block_exit[] = {{0x05, 56, 6, 0}, {0x07, 48, 5, 0}, {0
                                           {0x0B, 32, 3, 0}, {0x0D, 24, 2, 0}, {0x0E, 16, 1, 0},
                                           {0x0F, 8, 0, 0}};
 
-static unsigned find_epilog(const uint8_t *code, unsigned from) {
-  for (unsigned i = from; i < from + BLOCK_BODY && i + BLOCK_EPILOG < BLOCK_MAX; i++)
-    if (memcmp(code + i, block_epilog, BLOCK_EPILOG) == 0) return i;
-  return 0;
-}
-
-// Describes the function at `code`, of which BLOCK_MAX bytes can be read. Returns false if it does
+// Describes the function at `code`, of which SHAPE_MAX bytes can be read. Returns false if it does
 // not have this shape.
-static bool describe_block(const uint8_t *code, struct place places[BLOCK_PLACES],
+static bool describe_block(const uint8_t *code, struct place places[SHAPE_PLACES],
                            struct quirk *quirk) {
   enum { JE = 0x74, RET = 0xC3, JMP = 0xE9, JMP_BYTES = 5 };
   if (memcmp(code, block_prolog, BLOCK_PROLOG) != 0) return false;
-  unsigned n = 0, at = find_epilog(code, BLOCK_PROLOG);
+  unsigned n = 0, at = find_bytes(code, BLOCK_PROLOG, block_epilog, BLOCK_EPILOG);
   if (at == 0) return false;
-  for (unsigned i = 0; i < CS_COUNT(block_entry); i++) places[n++] = block_entry[i];
   unsigned end = at + BLOCK_EPILOG + 1;
   if (code[end - 1] != RET) return false;
   bool twice = code[at - 2] == JE && at + code[at - 1] == end;
-  for (unsigned i = 0; i < CS_COUNT(block_exit); i++) {
-    places[n] = block_exit[i];
-    places[n++].at = (uint8_t)(at + block_exit[i].at);
-  }
+  add_places(block_entry, CS_COUNT(block_entry), 0, places, &n);
+  add_places(block_exit, CS_COUNT(block_exit), at, places, &n);
   if (twice) {
     places[n++] = (struct place){(uint8_t)end, 112, 6, 0};
-    at = find_epilog(code, end);
+    at = find_bytes(code, end, block_epilog, BLOCK_EPILOG);
     if (at == 0 || code[at + BLOCK_EPILOG] != JMP) return false;
     end = at + BLOCK_EPILOG + JMP_BYTES;
-    for (unsigned i = 0; i < CS_COUNT(block_exit); i++) {
-      places[n] = block_exit[i];
-      places[n++].at = (uint8_t)(at + block_exit[i].at);
-    }
+    add_places(block_exit, CS_COUNT(block_exit), at, places, &n);
   }
-  *quirk = (struct quirk){.size = (uint8_t)end, .place = places, .places = n};
+  *quirk = (struct quirk){
+      .name = "transition block", .size = (uint8_t)end, .place = places, .places = n};
   return true;
 }
 
-static bool correct_blocks(const uint8_t *text, size_t size, struct cs_rules *rules,
-                           struct cs_rows *rows) {
-  struct place places[BLOCK_PLACES];
+// The delay-load helpers, from their first epilog on: lea rsp, [rsp+88h]; add rsp, 30h (on .NET 9
+// the pops of the argument registers); pop r12, r13, r14, r15, rbx, rbp; ret; a second body; the
+// same lea; pop rdi, rsi, rdx, rcx, r8, r9, and the others as before; jmp rax.
+#define HELPER_FREE "\x48\x8D\xA4\x24\x88\x00\x00\x00"
+#define HELPER_POPS "\x41\x5C\x41\x5D\x41\x5E\x41\x5F\x5B\x5D"
+#define HELPER_TAIL HELPER_FREE "\x5F\x5E\x5A\x59\x41\x58\x41\x59" HELPER_POPS
+static const char helper_jump[] = HELPER_TAIL "\x48\xFF\xE0";
+static const struct place helper_tail[] = {
+    {0x00, 240, 6, 0}, {0x08, 104, 6, 0}, {0x09, 96, 6, 0}, {0x0A, 88, 6, 0}, {0x0B, 80, 6, 0},
+    {0x0C, 72, 6, 0},  {0x0E, 64, 6, 0},  {0x10, 56, 6, 0}, {0x12, 48, 5, 0}, {0x14, 40, 4, 0},
+    {0x16, 32, 3, 0},  {0x18, 24, 2, 0},  {0x19, 16, 1, 0}, {0x1A, 8, 0, 0}};
+static const struct place helper_return[] = {{0x00, 240, 6, 0}, {0x08, 104, 6, 0}, {0x0C, 56, 6, 0},
+                                             {0x0E, 48, 5, 0},  {0x10, 40, 4, 0},  {0x12, 32, 3, 0},
+                                             {0x14, 24, 2, 0},  {0x15, 16, 1, 0},  {0x16, 8, 0, 0}};
+static const struct {
+  const char *bytes;
+  unsigned size;
+  const struct place *place;
+  unsigned places;
+} helper_first[] = {
+    {HELPER_FREE "\x48\x83\xC4\x30" HELPER_POPS "\xC3", 23, helper_return, CS_COUNT(helper_return)},
+    {HELPER_TAIL "\xC3", 27, helper_tail, CS_COUNT(helper_tail)},
+};
+
+// As describe_block, for the first epilog at `code`.
+static bool describe_helper(const uint8_t *code, struct place places[SHAPE_PLACES],
+                            struct quirk *quirk) {
+  const unsigned jump = sizeof helper_jump - 1;
+  for (unsigned i = 0; i < CS_COUNT(helper_first); i++) {
+    unsigned n = 0, end = helper_first[i].size;
+    if (memcmp(code, helper_first[i].bytes, end) != 0) continue;
+    unsigned at = find_bytes(code, end, helper_jump, jump);
+    if (at == 0) return false;
+    add_places(helper_first[i].place, helper_first[i].places, 0, places, &n);
+    places[n++] = (struct place){(uint8_t)end, 240, 6, 0};
+    add_places(helper_tail + 1, CS_COUNT(helper_tail) - 1, at, places, &n);
+    *quirk = (struct quirk){
+        .name = "delay-load helper", .size = (uint8_t)(at + jump), .place = places, .places = n};
+    return true;
+  }
+  return false;
+}
+
+// Calls `use` for each function of these shapes, until it returns false. Returns what it returned.
+static bool each_shape(const uint8_t *text, size_t size,
+                       bool (*use)(const struct quirk *quirk, uint32_t at, void *data),
+                       void *data) {
+  struct place places[SHAPE_PLACES];
   struct quirk quirk;
-  for (size_t i = 0; i + BLOCK_MAX <= size; i += 16) {
-    if (!describe_block(text + i, places, &quirk)) continue;
-    if (!replace(&quirk, (uint32_t)i, rules, rows)) return false;
+  if (size < SHAPE_MAX) return true;
+  for (size_t at = 0; at <= size - SHAPE_MAX; at += 16)
+    if (describe_block(text + at, places, &quirk) && !use(&quirk, (uint32_t)at, data)) return false;
+  const uint8_t *from = text, *end = text + size - SHAPE_MAX;
+  while ((from = memmem(from, (size_t)(end - from), HELPER_FREE, sizeof HELPER_FREE - 1)) != NULL) {
+    if (describe_helper(from, places, &quirk) && !use(&quirk, (uint32_t)(from - text), data))
+      return false;
+    from++;
   }
   return true;
+}
+
+struct correction {
+  struct cs_rules *rules;
+  struct cs_rows *rows;
+};
+
+static bool correct(const struct quirk *quirk, uint32_t at, void *data) {
+  const struct correction *c = data;
+  return replace(quirk, at, c->rules, c->rows);
 }
 
 // Between the code that faulted and the runtime's handler is a frame that was not called:
@@ -299,24 +370,31 @@ static bool is_fault_wrapper(const uint8_t *text, uint32_t at) {
          memcmp(code - 8, offset, sizeof offset) == 0;
 }
 
+struct finding {
+  struct cs_quirk_range *found;
+  unsigned count;
+};
+
+static bool note(const struct quirk *quirk, uint32_t at, void *data) {
+  struct finding *f = data;
+  if (f->count < CS_QUIRK_MAX)
+    f->found[f->count++] = (struct cs_quirk_range){quirk->name, at, at + quirk->size};
+  return true;
+}
+
 unsigned cs_quirks_find(const uint8_t *text, size_t size,
                         struct cs_quirk_range found[CS_QUIRK_MAX]) {
   enum { WRAPPER = 8 };
-  struct place places[BLOCK_PLACES];
-  struct quirk quirk;
-  unsigned n = 0;
+  struct finding f = {found, 0};
   for (unsigned i = 0; i < CS_COUNT(quirks); i++) {
     uint32_t at = locate(&quirks[i], text, size);
-    if (at != UINT32_MAX)
-      found[n++] = (struct cs_quirk_range){quirks[i].name, at, at + quirks[i].size};
+    if (at != UINT32_MAX) (void)note(&quirks[i], at, &f);
   }
-  for (uint32_t at = 0; at + BLOCK_MAX <= size && n < CS_QUIRK_MAX; at += 16) {
-    if (describe_block(text + at, places, &quirk))
-      found[n++] = (struct cs_quirk_range){"transition block", at, at + quirk.size};
-    else if (is_fault_wrapper(text, at))
-      found[n++] = (struct cs_quirk_range){"CallSignalHandlerWrapper", at, at + WRAPPER};
-  }
-  return n;
+  (void)each_shape(text, size, note, &f);
+  static const struct quirk wrapper = {.name = "CallSignalHandlerWrapper", .size = WRAPPER};
+  for (uint32_t at = 0; at + WRAPPER <= size; at += 16)
+    if (is_fault_wrapper(text, at)) (void)note(&wrapper, at, &f);
+  return f.count;
 }
 
 bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, struct cs_rows *rows,
@@ -328,5 +406,6 @@ bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, s
     if (!replace(&quirks[i], at, rules, rows)) return false;
     (*found)++;
   }
-  return correct_blocks(text, size, rules, rows) && correct_faults(rules, rows);
+  struct correction c = {rules, rows};
+  return each_shape(text, size, correct, &c) && correct_faults(rules, rows);
 }

@@ -15,7 +15,8 @@ struct cs_quirk_range {
 };
 
 // Finds the functions by their code in libcoreclr's `text` (or a copy of it). Returns their number:
-// on .NET 10 there are 3, 5 helpers with a transition block, and 2 fault wrappers.
+// on .NET 10 there are 3, 5 helpers with a transition block, 3 delay-load helpers, and 2 fault
+// wrappers.
 unsigned cs_quirks_find(const uint8_t *text, size_t size,
                         struct cs_quirk_range found[CS_QUIRK_MAX]);
 // Finds the functions and corrects the rows of that text. Returns false if it runs out of memory;
