@@ -27,6 +27,7 @@ struct cs_consumer consumer;
 struct cs_error err;
 volatile int handled;
 static struct fake_clr clr;
+static bool is_open;
 
 uint64_t own_cpu(void) {
   struct timespec t;
@@ -59,6 +60,7 @@ void open_recording(uint32_t hz, enum cs_wire_engine_kind engine) {
   cs_threads_start();
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
+  is_open = true;
 }
 
 void begin(uint32_t hz, enum cs_wire_engine_kind engine) {
@@ -67,6 +69,7 @@ void begin(uint32_t hz, enum cs_wire_engine_kind engine) {
 }
 
 void end(void) {
+  is_open = false;
   cs_threads_stop();
   cs_engines_end();
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_PASSIVE);
@@ -77,6 +80,21 @@ void end(void) {
   cs_sample_ring_close(&cs_agent.ring);
   cs_producer_close(&cs_agent.wire);
   cs_consumer_destroy(&consumer);
+}
+
+int end_failed(void **state) {
+  (void)state;
+  if (is_open) end();
+  return 0;
+}
+
+void measure_in_tries(bool (*measure)(char why[128])) {
+  char why[128] = "";
+  for (int i = 0; i < TRIES; i++) {
+    if (measure(why)) return;
+    print_message("try %d: %s\n", i + 1, why);
+  }
+  fail_msg("%s", why);
 }
 
 struct sums drain(void) {

@@ -20,6 +20,12 @@ int setup(void **state);
 void open_recording(uint32_t hz, enum cs_wire_engine_kind engine);
 void begin(uint32_t hz, enum cs_wire_engine_kind engine);
 void end(void);
+int end_failed(void **state);  // a teardown: ends a recording that a failed test has left open
+
+// On a machine that also runs other programs, a single measurement may be far off. A fault of the
+// engine shows in each of them. `measure` returns false, with *why, if it measured something wrong.
+#define TRIES 3
+void measure_in_tries(bool (*measure)(char why[128]));
 
 struct sums {
   uint64_t samples, weight;
