@@ -2,7 +2,10 @@
 // A thread that runs with its signals blocked takes no sample, and nothing but a signal can find
 // out where it runs. What it uses meanwhile is known by its clock. Invariant: that time is part of
 // a sample without a stack, and of no other: the sample that the thread takes when it unblocks the
-// signal has the weight of a single one. (The thread is sent no second signal: engines/ask.c.)
+// signal has the weight of a single one. (The thread is sent no second signal: engines/ask.c.) But
+// a sample may also be late because its thread was in a long system call, or was put off; so its
+// time is taken for blocked only if a look has found the signal blocked in that time, or looks find
+// it again and again.
 //
 // Only threads whose samples are overdue are looked at. One of them blocks the signal if its mask
 // in /proc has it, and if the signal that it was sent is pending: code of the runtime and of the C
@@ -24,9 +27,10 @@
 #include "threads/threads.h"
 
 enum {
-  RAN_NS = 1000000,        // more than a handler takes
-  PATIENCE = 2,            // periods without a sample: the time to the next is 1.5 of them at most
-  LATELY_NS = 1000000000,  // for so long after it has blocked it, its next sample may be overdue
+  RAN_NS = 1000000,  // more than a handler takes
+  PATIENCE = 2,      // periods without a sample: the time to the next is 1.5 of them at most
+  LATELY_NS =
+      1000000000,  // if two looks in that time find it blocked, it is blocked in between, too
 };
 
 struct used {
@@ -159,7 +163,9 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   if (t->tid == 0 || !(is_overdue(t, now_ns) || t->blocks)) return true;
   t->blocks = blocks(t);
   if (t->blocks) {
+    t->blocked_before_ns = t->blocked_ns;
     t->blocked_ns = now_ns;
+    t->to_unblock = true;
     account(t);
   } else if (lacks_altstack(t)) {
     (void)unsampled(t, true);  // install_altstacks.c counts it
@@ -176,11 +182,18 @@ void cs_blocked_check(uint64_t now_ns) {
     send(used.at[i].thread, CS_WIRE_MODE_CPU, used.at[i].cpu_ns, cs_since_start(now_ns));
 }
 
+// Returns whether a sample's time is that of a thread which had the signal blocked.
+static bool was_blocked(struct cs_agent_thread *t, uint64_t time_ns) {
+  if (t->blocked_ns == 0) return false;
+  bool unblocks = t->to_unblock && time_ns >= cs_since_start(t->blocked_ns);
+  if (unblocks) t->to_unblock = false;  // later ones begin after it
+  uint64_t now_ns = cs_clock_now_ns();
+  return unblocks || (t->blocked_before_ns != 0 && now_ns - t->blocked_before_ns <= LATELY_NS);
+}
+
 uint64_t cs_blocked_split(struct cs_agent_thread *t, uint64_t weight, uint64_t time_ns) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
-  if (t->blocked_ns == 0 || cs_options.event != 0 || weight <= most_ns() ||
-      cs_clock_now_ns() - t->blocked_ns > LATELY_NS)
-    return weight;
+  if (!was_blocked(t, time_ns) || cs_options.event != 0 || weight <= most_ns()) return weight;
   send(t, CS_WIRE_MODE_CPU, weight - period, time_ns);
   return period;
 }

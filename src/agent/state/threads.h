@@ -81,8 +81,10 @@ struct cs_agent_thread {
   uint64_t unsampled_from;  // its CPU clock at the last look, if it has no larger alternate stack
   uint64_t pending_since;   // asked_ns of the signal that was pending at the last look,
   uint64_t pending_cpu_ns;  // and its CPU clock when that was first seen
-  uint64_t blocked_ns;      // the last look that found that it blocks its signal; 0: none
-  bool blocks;              // it does; the agent's thread only
+  // The last two looks that found that it blocks its signal; 0: none.
+  uint64_t blocked_ns, blocked_before_ns;
+  bool blocks;      // it does; the agent's thread only
+  bool to_unblock;  // it has taken no sample since `blocked_ns`
 
   // agent/stragglers.c, the watching thread only: the last look that found it in cooperative mode.
   uint64_t looked_in;                 // the suspension (struct cs_suspension.begun)
