@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where few of many objects are walked, the bytes of a type are known better than its samples show,
-// because all of its objects are counted. Each sample makes up for an eighth of the difference, so
-// the sum of a type's samples is never wrong by much more than the weight of two, however many
+// because all of its objects are counted. Each sample makes up for half of the difference, so the
+// sum of a type's samples is off by 1.3 times the weight of one (standard deviation), however many
 // there are. The correction depends only on earlier samples of the type, not on the stack of the
 // sample that gets it, so shares within a type are unbiased. Types with equal hashes share one sum.
 #include "state/type_sums.h"
@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 
-enum { BITS = 12, PART = 8 };
+enum { BITS = 12, PART = 2 };
 
 static struct {
   uint64_t counted, given;  // atomic: bytes of all objects, and the weights of the walked ones
