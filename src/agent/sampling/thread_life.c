@@ -12,7 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/own_thread.h"
 #include "base/utf16.h"
+#include "engines/ask.h"
 #include "engines/engines.h"
 #include "life/small_stacks.h"
 #include "state/label_slots.h"
@@ -41,7 +43,9 @@ static bool may_have_engine(const struct cs_agent_thread *t) {
 // which no signal may be sent.
 static void start_engine(struct cs_agent_thread *t) {
   if (t->engine != NULL || !may_have_engine(t)) return;
-  if (cs_signals_are_safe())
+  if (cs_ask_is_blocked(t))
+    t->unsampled_from = cs_cpu_ns_of(t->tid);  // blocked.c records its time
+  else if (cs_signals_are_safe())
     cs_engine_start(t);
   else
     cs_store_release(&delayed, true);
@@ -199,12 +203,8 @@ static bool note_native(struct cs_agent_thread *t, void *data) {
   return false;
 }
 
-static bool is_own(uint32_t tid) {
-  return tid == cs_load_acquire(&cs_agent.tid) || tid == cs_load_acquire(&cs_agent.watcher_tid);
-}
-
 static void scan(uint32_t tid) {
-  if (tid == 0 || is_own(tid)) return;
+  if (tid == 0 || cs_own_thread_is(tid)) return;
   struct cs_thread *entry = cs_registry_find_tid(tid);
   if (entry == NULL)
     cs_threads_add_native(tid);
@@ -238,7 +238,7 @@ uint32_t cs_threads_count_unknown(void) {
   cs_natives_begin();
   while (all && (entry = readdir(tasks)) != NULL) {
     uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-    all = tid == 0 || is_own(tid) || look_at(tid);
+    all = tid == 0 || cs_own_thread_is(tid) || look_at(tid);
   }
   if (tasks != NULL) (void)closedir(tasks);
   cs_threads_lock();

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { CS_OWN_STACK = 2 << 20 };
 
@@ -12,3 +14,5 @@ enum { CS_OWN_STACK = 2 << 20 };
 int cs_own_thread_begin(pthread_t *thread, void *(*main)(void *data), void *data);
 // Starts a detached thread that runs `main`. Returns 0, or the errno of pthread_create.
 int cs_own_thread_start(void *(*main)(void *unused));
+// Returns whether that thread is one of these.
+bool cs_own_thread_is(uint32_t tid);
