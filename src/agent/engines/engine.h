@@ -24,6 +24,9 @@ struct cs_engine {
   void (*stop)(struct cs_agent_thread *thread);
   // Called when cs_agent.period_ns has changed. NULL: nothing to do.
   void (*change)(struct cs_agent_thread *thread);
+  // Returns the CPU time that a sample stands for at present. The agent's thread. NULL:
+  // cs_agent.period_ns.
+  uint64_t (*interval)(void);
   // Returns the CPU time of the thread that no sample stands for yet. With `take`, its next sample
   // does not stand for that any more. With the list's lock held. The agent's thread.
   uint64_t (*overdue)(struct cs_agent_thread *thread, bool take);

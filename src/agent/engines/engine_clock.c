@@ -6,10 +6,11 @@
 // to sleep, used its time elsewhere than where it is now, and is left alone.
 //
 // What a sample stands for does not depend on its own moment, so each moment of CPU time counts the
-// same, however long its thread lives. It is the time between two looks, times a factor that makes
-// the samples of all threads stand for the CPU time that the threads have used lately, including
-// what looks have missed. Small corrections, for all threads and for each, make the sums follow the
-// clocks.
+// same, however long its thread lives. It is the mean time between two looks, times a factor: the
+// CPU time that threads have used lately, for each sample, including what looks have missed. A gap
+// much longer than usual says little about what comes after it. So the time used in it does not
+// change the factor, but is a debt, as is all that the samples' sum lacks. A small part of the debt
+// is added to each sample: it is paid once, and raises what comes next by little.
 //
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
 // depend on them, and is dropped unless nearly all are late. What a look costs depends on what the
@@ -40,12 +41,13 @@ enum {
   SAME_NS = 20000,    // at most, from a thread's last moment on a processor to our first there
   SLICE_NS = 100000,  // requested from the scheduler, which grants a short slice sooner
   REST = 79,          // looks take at most an eightieth of a processor or the program's CPU time
-  PART = 64,          // the part of a thread's difference that its next sample makes up for
+  PART = 64,          // the part of a difference that the next sample makes up for
   MEMORY = 32,        // looks in the average of `lateness`
   COSTS = 64,         // looks in the averages of `cost_ns` and `busy`
-  FIRST = 16,         // samples or looks with which averages are initialised, and below which they
-                      // say nothing
-  LATELY = 256,       // samples that the factor remembers
+  FIRST = 16,         // looks with which averages are initialised, and below which they say nothing
+  PRIOR = 16,         // samples of one time between two looks each, with which the factor begins
+  LATELY = 256,       // looks that the factor remembers
+  LONGEST = 3,        // a gap of more times the usual one is much longer
   MOST_STOPPED = 64,
 };
 
@@ -53,16 +55,19 @@ enum {
 // the thread's samples so far stand, on average, for this part of a period less than it has used.
 #define LEAD 0.46
 
+// What the factor is at most. Beyond, looks find too little of what the program does.
+#define MOST_FACTOR 4.0
+
 // The least part of a processor that a program is assumed to use.
 #define LEAST_BUSY 0.125
 
 static struct {
-  double used_ns, asked_ns;  // lately
-  double all_ns;             // CPU time since the recording began
-  double missing_ns;  // the CPU time that no samples stand for; negative: samples stand for too
-                      // much
-  double usual_ns;    // what the samples of this look stand for
-  uint64_t ended_ns;  // CPU time of threads that have ended since the last look. Atomic
+  double used, found;  // lately: CPU time, in mean times between two looks; samples
+  double all_ns;       // CPU time since the recording began
+  double missing_ns;   // the CPU time that no samples stand for; negative: samples stand for too
+                       // much
+  double usual_ns;     // what the samples of this look stand for
+  uint64_t ended_ns;   // CPU time of threads that have ended since the last look. Atomic
 } account;
 
 static struct {
@@ -75,6 +80,7 @@ static struct {
   double cost_ns;                 // the average CPU time of the last looks
   double busy_ns, lasted_ns;      // the program's recent CPU time, and the wall time of that
   uint64_t taken_ns;              // when the last look was
+  double gap_ns;                  // the usual time from one to the next, with those left out
   struct cs_pinned_list stopped;  // threads that have run since the last look but do not now
 } looks;
 
@@ -182,7 +188,6 @@ static double corrected(double usual, double part) {
 
 static void account_for(uint64_t used_ns) {
   account.all_ns += (double)used_ns;
-  account.used_ns += (double)used_ns;
   account.missing_ns += (double)used_ns;
 }
 
@@ -199,11 +204,7 @@ static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
   t->represented_ns += weight;
   t->owed_look_ns += weight;
   if (cs_ask_sample(t, thread, CS_ASKED_LOOK, t->owed_look_ns)) t->owed_look_ns = 0;
-  if (account.asked_ns > (double)looks.weight_ns * LATELY) {
-    account.used_ns -= account.used_ns / LATELY;
-    account.asked_ns -= account.asked_ns / LATELY;
-  }
-  account.asked_ns += (double)looks.weight_ns;
+  account.found++;
   account.missing_ns -= (double)weight;
 }
 
@@ -223,21 +224,32 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   return true;
 }
 
-static void note_busy(double used_ns, uint64_t now_ns) {
+static void begin_look(void) {
+  double factor = (account.used + PRIOR) / (account.found + PRIOR);
+  if (factor > MOST_FACTOR) factor = MOST_FACTOR;
+  account.usual_ns = corrected((double)looks.weight_ns * factor, account.missing_ns / PART);
+  account.used -= account.used / LATELY;
+  account.found -= account.found / LATELY;
+}
+
+static void end_look(double used_ns, double gap_ns) {
+  double longest_ns = LONGEST * looks.gap_ns;
+  double counted_ns = gap_ns < longest_ns ? gap_ns : longest_ns;
+  account.used += used_ns * (counted_ns / gap_ns) / (double)looks.weight_ns;
+  looks.gap_ns += (counted_ns - looks.gap_ns) / FIRST;
   looks.busy_ns += used_ns - looks.busy_ns / COSTS;
-  looks.lasted_ns += (double)(now_ns - looks.taken_ns) - looks.lasted_ns / COSTS;
-  looks.taken_ns = now_ns;
+  looks.lasted_ns += gap_ns - looks.lasted_ns / COSTS;
 }
 
 static void look(uint64_t now_ns) {
-  double before = account.all_ns;
+  double before = account.all_ns, gap_ns = (double)(now_ns - looks.taken_ns) + 1;
   looks.taken++;
+  looks.taken_ns = now_ns;
   looks.stopped.count = 0;
+  begin_look();
   account_for(cs_take_seq(&account.ended_ns, 0));
-  account.usual_ns = corrected((double)looks.weight_ns * account.used_ns / account.asked_ns,
-                               account.missing_ns / LATELY);
   cs_threads_visit(look_at, NULL);
-  note_busy(account.all_ns - before, now_ns);
+  end_look(account.all_ns - before, gap_ns);
   if (looks.stopped.count == 0) return;
   const struct cs_pinned *preempted = find_preempted(now_ns);
   if (preempted != NULL) ask(preempted->agent, preempted->thread);
@@ -278,9 +290,9 @@ static bool begin(struct cs_error *why) {
   memset(&looks, 0, sizeof looks);
   looks.random = cs_tsc() | 1;
   looks.begin_ns = looks.taken_ns = cs_clock_now_ns();
+  looks.gap_ns = (double)cs_load_acquire(&cs_agent.period_ns);
   looks.busy_ns = looks.lasted_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
   memset(&account, 0, sizeof account);
-  account.used_ns = account.asked_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
   plan(looks.begin_ns, true);
   return true;
 }
@@ -300,6 +312,10 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
 static void stop(struct cs_agent_thread *t) {
   uint64_t clock = cs_cpu_ns_of(t->tid);  // 0: it has ended unnoticed
   if (clock > t->clock_to) cs_add_relaxed(&account.ended_ns, clock - t->clock_to);
+}
+
+static uint64_t interval(void) {
+  return (uint64_t)account.usual_ns;
 }
 
 // What looks have found since the thread was last asked.
@@ -344,6 +360,7 @@ const struct cs_engine cs_engine_clock = {
     .end = end,
     .start = start,
     .stop = stop,
+    .interval = interval,
     .overdue = overdue,
     .poll = poll,
 };

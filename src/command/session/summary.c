@@ -246,7 +246,8 @@ static void print_held(const struct cs_facts *f, FILE *out) {
   put_held(PREFIX "threads held p50", f->held_p50_ns, out);
   put_held(", p99", f->held_p99_ns, out);
   put_held(", max", f->held_max_ns, out);
-  if (f->held_max_ns >= LONG_NS && f->held_max_ns / FAR_ABOVE > f->held_p50_ns)
+  if (f->held_max_ns >= LONG_NS &&
+      (f->held_p50_ns >= LONG_NS || f->held_max_ns / FAR_ABOVE > f->held_p50_ns))
     cs_print(out, " (in real time, waits for a processor included)");
   cs_print(out, "\n");
 }

@@ -47,11 +47,22 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
     put_blocked(f, out);
     return;
   }
-  cs_print(out, ": %" PRIu64 " %s in %.2f s of CPU time; one is due every ", samples,
+  cs_print(out, ": %" PRIu64 " %s in %.2f s of CPU time", samples,
            cs_plural(samples, "sample", "samples"), cpu_s);
-  cs_put_amount(out, CS_UNIT_NS, period_ns(f));
-  cs_print(out, " of it on average");
+  if (f->engine.used != CS_WIRE_ENGINE_CLOCK) {
+    cs_print(out, "; one is due every ");
+    cs_put_amount(out, CS_UNIT_NS, period_ns(f));
+    cs_print(out, " of it on average");
+  }
   put_blocked(f, out);
+}
+
+// Why the samples' sum may differ from the CPU time.
+static const char *why_off(const struct cs_facts *f, double stood) {
+  if (f->engine.used != CS_WIRE_ENGINE_CLOCK || stood > 100)
+    return "threads end between two samples, and few samples are a matter of chance";
+  return "looks miss some of it where they are late, as at a program's start, and threads that run "
+         "for moments only";
 }
 
 void cs_print_engine(const struct cs_facts *f, FILE *out) {
@@ -66,11 +77,8 @@ void cs_print_engine(const struct cs_facts *f, FILE *out) {
   bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
   double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
   if (stood < 98.0 || stood > 102.0)
-    cs_print(out,
-             PREFIX
-             "  samples stand for %.0f %% of that time: threads end between two samples, "
-             "and few samples are a matter of chance\n",
-             stood);
+    cs_print(out, PREFIX "  samples stand for %.0f %% of that time: %s\n", stood,
+             why_off(f, stood));
   if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
   if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
   if (e->others > 0)
