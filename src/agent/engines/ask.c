@@ -42,6 +42,22 @@ static bool send_signal(const struct cs_thread *entry, uint32_t tid, bool urg) {
   return syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, info.si_signo, &info) == 0;
 }
 
+uint64_t cs_ask_signal_bit(void) {
+  return UINT64_C(1) << ((cs_sigurg_is_taken() ? SIGURG : cs_threads.signal_number) - 1);
+}
+
+// A thread in a handler of ours blocks the signal as well, but not those of faults. A thread that
+// blocks neither is found later, if it is asked in vain (sampling/blocked.c).
+bool cs_ask_is_blocked(struct cs_agent_thread *t) {
+  enum { MASK_MS = 5000 };
+  uint64_t now = cs_clock_now_ns(), blocked, pending;
+  if (t->blocks || now - t->mask_ns < MASK_MS * 1000000ull) return t->blocks;
+  t->mask_ns = now;
+  if (cs_thread_signals(t->tid, &blocked, &pending))
+    t->blocks = (blocked & cs_ask_signal_bit()) != 0 && (blocked & CS_FAULT_SIGNALS) != 0;
+  return t->blocks;
+}
+
 static bool may_be_signalled(const struct cs_thread *entry) {
   // install_altstacks.c counts the time that a thread without its larger stack is not sampled.
   if (!cs_thread_may_be_signalled(entry) || cs_thread_room(entry) != CS_ROOM_ENOUGH) return false;
@@ -67,7 +83,7 @@ bool cs_ask_may_report(const struct cs_thread *entry) {
 
 bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight) {
-  if (!may_be_signalled(entry)) return false;
+  if (!may_be_signalled(entry) || cs_ask_is_blocked(t)) return false;
   // From here on, a program that has begun to use SIGURG is sent none.
   if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
   bool urg = cs_sigurg_is_taken();
@@ -89,7 +105,9 @@ void cs_ask_straggler(struct cs_agent_thread *t, uint32_t type) {
   struct cs_error why;
   cs_store_relaxed(&entry->asked_type, type);
   bool urg = cs_sigurg_is_taken();
-  if (!may_be_signalled(entry) || (urg ? cs_sigurg_is_lost() : !cs_own_signal_ensure(&why))) return;
+  if (!may_be_signalled(entry) || t->blocks ||
+      (urg ? cs_sigurg_is_lost() : !cs_own_signal_ensure(&why)))
+    return;
   if (cs_or_seq(&entry->asked, (uint32_t)CS_ASKED_STRAGGLER) != 0) return;
   cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
   if (!send_signal(entry, t->tid, urg) || urg != cs_sigurg_is_taken())

@@ -5,6 +5,13 @@
 
 #include "state/threads.h"
 
+// Returns whether the thread blocks the signal that asks for samples, as far as that was seen
+// lately (t->blocks). Such a thread must not be asked: it may wait for signals with sigwait or
+// signalfd, and would be given ours. Reads its mask now and then (0.06 ms).
+bool cs_ask_is_blocked(struct cs_agent_thread *t);
+// The bit of that signal in a mask.
+uint64_t cs_ask_signal_bit(void);
+
 // Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
 // for (CS_ASKED_LOOK). Returns false if it is not asked, for example because an earlier request of
 // the same kind is still pending.

@@ -7,30 +7,30 @@
 // time is taken for blocked only if a look has found the signal blocked in that time, or looks find
 // it again and again.
 //
-// Only threads whose samples are overdue are looked at. One of them blocks the signal if its mask
-// in /proc has it, and if the signal that it was sent is pending: code of the runtime and of the C
-// library blocks signals for moments. The agent's thread only; the list's lock is held to look, and
-// not to send. Signal-safe: no.
+// A thread that blocks the signal when its sampling begins, or is found to do so later, is sent
+// none (engines/ask.h), and has no event. Of the others, only threads whose samples are overdue are
+// looked at: code of the runtime and of the C library blocks signals for moments. The agent's
+// thread only; the list's lock is held to look, and not to send. Signal-safe: no.
 #include "sampling/blocked.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/prefix.h"
+#include "engines/ask.h"
+#include "engines/engine.h"
 #include "engines/engines.h"
-#include "engines/sigurg.h"
+#include "sampling/thread_life.h"
 #include "sampling/weight.h"
 #include "threads/altstack.h"
+#include "threads/own_signal.h"
 #include "threads/threads.h"
 
 enum {
-  RAN_NS = 1000000,  // more than a handler takes
-  PATIENCE = 2,      // periods without a sample: the time to the next is 1.5 of them at most
-  LATELY_NS =
-      1000000000,  // if two looks in that time find it blocked, it is blocked in between, too
+  RAN_NS = 1000000,        // more than a handler takes
+  PATIENCE = 2,            // periods without a sample: the time to the next is 1.5 of them at most
+  LATELY_NS = 1000000000,  // if two looks in this time find it blocked, it is so in between, too
 };
 
 struct used {
@@ -52,6 +52,12 @@ void cs_blocked_start(void) {
 
 static uint64_t most_ns(void) {
   return PATIENCE * cs_load_acquire(&cs_agent.period_ns);
+}
+
+static uint64_t interval_of(const struct cs_agent_thread *t) {
+  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
+  uint64_t own = t->engine != NULL && t->engine->interval != NULL ? t->engine->interval() : 0;
+  return own > period ? own : period;
 }
 
 // ---- Samples without a stack ----
@@ -89,30 +95,31 @@ static bool lacks_altstack(const struct cs_agent_thread *t) {
          !cs_thread_may_be_signalled(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH;
 }
 
-static bool is_in(const char *line, const char *field, int signal) {
-  return cs_has_prefix(line, field) &&
-         (strtoull(line + strlen(field), NULL, 16) >> (signal - 1) & 1) != 0;
+// Returns the CPU time that the thread has used since it was first looked at in this state: it has
+// neither taken a sample nor been asked for one since.
+static uint64_t used_so_far(struct cs_agent_thread *t) {
+  uint64_t cpu = cs_cpu_ns_of(t->tid);
+  uint64_t asked = cs_load_relaxed(&t->asked_ns), sampled = cs_load_relaxed(&t->thread->cpu_ns);
+  if (t->pending_since != asked || t->pending_sampled != sampled) t->pending_cpu_ns = cpu;
+  t->pending_since = asked;
+  t->pending_sampled = sampled;
+  return cpu - t->pending_cpu_ns;
 }
 
-static bool blocks(const struct cs_agent_thread *t) {
-  char path[64], line[256];
-  int signal = cs_sigurg_is_taken() ? SIGURG : cs_threads.signal_number;
-  bool masked = false, pending = lacks_altstack(t);
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", t->tid);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return false;
-  while (fgets(line, sizeof line, file) != NULL) {
-    masked = masked || is_in(line, "SigBlk:\t", signal);
-    pending = pending || is_in(line, "SigPnd:\t", signal);
-  }
-  (void)fclose(file);
-  return masked && pending;
+// A thread in a handler of ours blocks the signal as well, but never those of faults, and not for
+// long. The signal need not be pending: the program may have taken it itself (sigwait, signalfd).
+static bool blocks(struct cs_agent_thread *t) {
+  uint64_t blocked, pending, bit = cs_ask_signal_bit();
+  if (!cs_thread_signals(t->tid, &blocked, &pending) || (blocked & bit) == 0) return false;
+  bool asked_in_vain = (pending & bit) != 0 || lacks_altstack(t);
+  return t->blocks || ((blocked & CS_FAULT_SIGNALS) != 0 && asked_in_vain) ||
+         used_so_far(t) > RAN_NS;
 }
 
 // The CPU clock of a thread without an engine is kept from look to look.
 static uint64_t unsampled(struct cs_agent_thread *t, bool take) {
   if (t->engine != NULL) return t->engine->overdue(t, take);
-  if (!lacks_altstack(t)) return 0;
+  if (!lacks_altstack(t) && !t->blocks) return 0;
   uint64_t now = cs_cpu_ns_of(t->tid), from = t->unsampled_from;
   if (take || from == 0) t->unsampled_from = now;
   return from != 0 && now > from ? now - from : 0;
@@ -123,14 +130,14 @@ static uint64_t unsampled(struct cs_agent_thread *t, bool take) {
 static bool runs_on(struct cs_agent_thread *t, uint64_t now_ns) {
   uint64_t asked = cs_load_relaxed(&t->asked_ns);
   if (now_ns - asked <= most_ns()) return false;
-  uint64_t cpu = cs_cpu_ns_of(t->tid);
-  if (t->pending_since != asked) t->pending_cpu_ns = cpu;
-  t->pending_since = asked;
-  return cpu > t->pending_cpu_ns + RAN_NS || now_ns - asked > LATELY_NS;
+  return used_so_far(t) > RAN_NS || now_ns - asked > LATELY_NS;
 }
 
 static bool is_overdue(struct cs_agent_thread *t, uint64_t now_ns) {
-  if (cs_wants(CS_WIRE_MODE_CPU) && unsampled(t, false) > most_ns()) return true;
+  bool asked_for_look = (cs_load_acquire(&t->thread->asked) & CS_ASKED_LOOK) != 0;
+  if (cs_wants(CS_WIRE_MODE_CPU) &&
+      (unsampled(t, false) > most_ns() || (asked_for_look && runs_on(t, now_ns))))
+    return true;
   if (!cs_wants(CS_WIRE_MODE_WALL) || t->clr_thread == 0) return false;
   if (lacks_altstack(t)) return now_ns - t->accounted_to_ns > most_ns() && t->proven_ns == 0;
   return (cs_load_acquire(&t->thread->asked) & CS_ASKED_WALL) != 0 && runs_on(t, now_ns);
@@ -158,24 +165,42 @@ static void account(struct cs_agent_thread *t) {
   if (cs_options.event != 0) uncounted_ns += ns;
 }
 
+struct look {
+  uint64_t now_ns;
+  bool some_unblock;
+};
+
+// An event would go on to send signals, which the thread may receive as data (sigwait).
+static void stop_event(struct cs_agent_thread *t) {
+  if (t->engine == NULL || t->engine == &cs_engine_clock) return;
+  cs_engine_stop(t);
+  t->unsampled_from = cs_cpu_ns_of(t->tid);
+}
+
 static bool look_at(struct cs_agent_thread *t, void *data) {
-  uint64_t now_ns = *(const uint64_t *)data;
-  if (t->tid == 0 || !(is_overdue(t, now_ns) || t->blocks)) return true;
+  struct look *look = data;
+  bool before = t->blocks;
+  if (t->tid == 0 || !(is_overdue(t, look->now_ns) || before)) return true;
   t->blocks = blocks(t);
   if (t->blocks) {
     t->blocked_before_ns = t->blocked_ns;
-    t->blocked_ns = now_ns;
+    t->blocked_ns = look->now_ns;
     t->to_unblock = true;
     account(t);
+    if (before) stop_event(t);
   } else if (lacks_altstack(t)) {
     (void)unsampled(t, true);  // install_altstacks.c counts it
+  } else if (before && t->engine == NULL) {
+    look->some_unblock = true;
   }
   return true;
 }
 
 void cs_blocked_check(uint64_t now_ns) {
+  struct look look = {.now_ns = now_ns};
   used.count = 0;
-  cs_threads_visit(look_at, &now_ns);
+  cs_threads_visit(look_at, &look);
+  if (look.some_unblock) cs_threads_start_engines();
   if (cs_options.event != 0) return;
   // Structs of threads are freed by this thread only.
   for (size_t i = 0; i < used.count; i++)
@@ -192,10 +217,11 @@ static bool was_blocked(struct cs_agent_thread *t, uint64_t time_ns) {
 }
 
 uint64_t cs_blocked_split(struct cs_agent_thread *t, uint64_t weight, uint64_t time_ns) {
-  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
-  if (!was_blocked(t, time_ns) || cs_options.event != 0 || weight <= most_ns()) return weight;
-  send(t, CS_WIRE_MODE_CPU, weight - period, time_ns);
-  return period;
+  uint64_t interval = interval_of(t);
+  if (!was_blocked(t, time_ns) || cs_options.event != 0 || weight <= PATIENCE * interval)
+    return weight;
+  send(t, CS_WIRE_MODE_CPU, weight - interval, time_ns);
+  return interval;
 }
 
 void cs_blocked_report(void) {

@@ -37,7 +37,7 @@ static int suspended_for = NOT_SUSPENDED;  // atomic; COR_PRF_SUSPEND_REASON
 // ---- One thread ----
 
 static void ask(const struct cs_pinned *d, uint64_t now) {
-  if (d->agent->blocks)
+  if (cs_ask_is_blocked(d->agent))
     cs_blocked_ran(d->agent, now);
   else if (cs_tsc() < cs_load_relaxed(&d->thread->cooldown.until))
     cs_weight_put_off(d, now);

@@ -79,8 +79,9 @@ struct cs_agent_thread {
 
   // sampling/blocked.c
   uint64_t unsampled_from;  // its CPU clock at the last look, if it has no larger alternate stack
-  uint64_t pending_since;   // asked_ns of the signal that was pending at the last look,
-  uint64_t pending_cpu_ns;  // and its CPU clock when that was first seen
+  uint64_t pending_since, pending_sampled;  // asked_ns and the last sample's clock, at a look;
+  uint64_t pending_cpu_ns;                  // its CPU clock at the first look with these
+  uint64_t mask_ns;                         // engines/ask.c: when its signal mask was read
   // The last two looks that found that it blocks its signal; 0: none.
   uint64_t blocked_ns, blocked_before_ns;
   bool blocks;      // it does; the agent's thread only

@@ -16,6 +16,7 @@
 
 #include "images/images.h"
 #include "signal/handler.h"
+#include "threads/own_signal.h"
 
 enum { ACTIVATION_SIGNAL = 34 };  // pal/src/exception/signal.cpp: SIGRTMIN of the C library
 
@@ -46,6 +47,9 @@ bool cs_activation_is_usable(void) {
 
 bool cs_activation_ask(struct cs_thread *thread) {
   uint32_t none = 0, tid = cs_load_acquire(&thread->tid);
+  uint64_t blocked, pending, bit = UINT64_C(1) << (ACTIVATION_SIGNAL - 1);
+  // One that blocks the signal may wait for signals, and would be given this one (sigwait).
+  if (!cs_thread_signals(tid, &blocked, &pending) || (blocked & bit) != 0) return false;
   if (thread->altstack.sp == 0 || !cs_cas(&thread->altstack.asked, &none, 1u)) return false;
   siginfo_t info;
   memset(&info, 0, sizeof info);

@@ -7,8 +7,13 @@
 #include "threads/own_signal.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/prefix.h"
 #include "signal/handler.h"
 #include "threads/threads.h"
 
@@ -85,4 +90,51 @@ HRESULT cs_own_signal_install(int wanted, struct cs_error *err) {
   }
   cs_threads.signal_number = signo;
   return S_OK;
+}
+
+// The calling thread's own are had without its status file.
+static bool read_own(uint64_t *blocked, uint64_t *pending) {
+  sigset_t mask, waiting;
+  if (pthread_sigmask(SIG_BLOCK, NULL, &mask) != 0 || sigpending(&waiting) != 0) return false;
+  memcpy(blocked, &mask, sizeof *blocked);
+  memcpy(pending, &waiting, sizeof *pending);
+  return true;
+}
+
+// While a thread waits for signals, the kernel counts those as not blocked; but it receives them.
+static bool waits_for_signals(uint32_t tid) {
+  char path[64], text[32] = "";
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return false;
+  bool waits = fgets(text, sizeof text, file) != NULL && text[0] >= '0' && text[0] <= '9' &&
+               strtol(text, NULL, 10) == SYS_rt_sigtimedwait;
+  (void)fclose(file);
+  return waits;
+}
+
+static bool read_status(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
+  static const char blocked_field[] = "SigBlk:\t", pending_field[] = "SigPnd:\t";
+  char path[64], line[256];
+  unsigned found = 0;
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return false;
+  while (fgets(line, sizeof line, file) != NULL) {
+    bool is_blocked = cs_has_prefix(line, blocked_field);
+    if (!is_blocked && !cs_has_prefix(line, pending_field)) continue;
+    *(is_blocked ? blocked : pending) |= strtoull(line + sizeof blocked_field - 1, NULL, 16);
+    found++;
+  }
+  (void)fclose(file);
+  return found == 2;
+}
+
+// A thread may begin or end to wait between two reads, so its mask is read before and after.
+bool cs_thread_signals(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
+  *blocked = *pending = 0;
+  if (tid == (uint32_t)syscall(SYS_gettid)) return read_own(blocked, pending);
+  if (!read_status(tid, blocked, pending)) return false;
+  if (waits_for_signals(tid)) *blocked = UINT64_MAX;
+  return read_status(tid, blocked, pending);
 }

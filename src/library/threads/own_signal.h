@@ -3,6 +3,8 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "clrsnap/clrsnap.h"
@@ -14,4 +16,11 @@ HRESULT cs_own_signal_install(int wanted, struct cs_error *err);
 // it, installs it again, because the signal's default would end the process. Returns false if the
 // program uses the signal itself, so that it must not be sent.
 bool cs_own_signal_ensure(struct cs_error *err);
+// Signals of faults, which no handler of ours blocks, as bits of a mask.
+enum { CS_FAULT_SIGNALS = 1 << (SIGSEGV - 1) | 1 << (SIGBUS - 1) };
 void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs
+
+// Reads which signals a thread of this process blocks, and which are pending for it alone: bit 0 is
+// signal 1. One that waits for signals (sigwait) counts as blocking all. Returns false if the
+// thread has ended, or the kernel does not say.
+bool cs_thread_signals(uint32_t tid, uint64_t *blocked, uint64_t *pending);

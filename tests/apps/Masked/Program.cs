@@ -2,6 +2,8 @@
 // Masked MS: three managed threads and a native one compute until each has used so many ms of CPU time. "m-masked" and the native
 // "n-masked" (libtest_masked) have blocked all signals, "m-pulses" does so now and then, "m-free" does not. Prints "ready" when they run, and
 // "NAME cpu NS wall NS" of each at its end; of "m-pulses" also how much of that it has used with its signals blocked. Exits with 42.
+// Masked wait MS 0|1: two native threads and two managed ones block all signals and wait for them, for so long, and compute
+// in between (1). Prints how many came.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -21,6 +23,33 @@ public static unsafe class Program
     static extern int masked_start(long limitNs);
     [DllImport("libtest_masked")]
     static extern long masked_join(long* wallNs);
+
+    [DllImport("libtest_masked")]
+    static extern int masked_wait(int byFd, int computes, int ms);
+    [DllImport("libtest_masked")]
+    static extern int masked_waiting();
+    [DllImport("libtest_masked")]
+    static extern void masked_waits_start(int computes, int ms);
+    [DllImport("libtest_masked")]
+    static extern int masked_waits_join();
+
+    static int Wait(int ms, int computes)
+    {
+        int received = 0;
+        var threads = new Thread[2];
+        for (int i = 0; i < threads.Length; i++)
+        {
+            int byFd = i;
+            threads[i] = new Thread(() => Interlocked.Add(ref received, masked_wait(byFd, computes, ms))) { Name = "m-waits" };
+            threads[i].Start();
+        }
+        masked_waits_start(computes, ms);
+        while (masked_waiting() < 4) Thread.Sleep(1);
+        Console.WriteLine("ready");
+        foreach (var thread in threads) thread.Join();
+        Console.WriteLine($"signals {received + masked_waits_join()}");
+        return 42;
+    }
 
     static long CpuNs()
     {
@@ -93,6 +122,7 @@ public static unsafe class Program
 
     static int Main(string[] args)
     {
+        if (args[0] == "wait") return Wait(int.Parse(args[1]), int.Parse(args[2]));
         limitNs = long.Parse(args[0]) * 1_000_000;
         var said = new List<string>();
         var threads = new List<Thread> { Start("m-masked", Masked, said), Start("m-pulses", Pulses, said), Start("m-free", Free, said) };

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# sigwait.sh BUILD SOURCE MATERIAL: threads that block all signals and wait for them (sigtimedwait, signalfd) are not given
+# clrsnap's. Those that compute in between may get some, until it is known of them, because the kernel reports the signals
+# that a thread waits for as unblocked; their time is recorded as that of threads which block their signals.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Masked
+export LD_LIBRARY_PATH=$BUILD/lib
+
+# record COMPUTES MOST OPTIONS
+record() {
+  local options=$3
+  launch_app wait 8000 "$1"
+  read -ra words <<< "$options"
+  timeout 300 "$BUILD/bin/clrsnap" record "${words[@]}" -F 499 -d 3 -o "$WORK/x.clrsnap" "$PID" > "$WORK/summary" 2>&1 ||
+    { cat "$WORK/summary"; fail "$options: the recording"; }
+  wait $LAUNCHER
+  [ $? = 42 ] || fail "$options: the program has ended otherwise"
+  LAUNCHER=
+  signals=$(sed -n 's/^signals //p' "$WORK/said")
+  [ "$signals" -le "$2" ] || { cat "$WORK/said" "$WORK/summary"; fail "$options: threads were given $signals signals"; }
+  ! grep 'did not take' "$WORK/summary" || fail "$options: threads were asked in vain"
+}
+
+for options in "--engine perf" "--engine clock" "--mode wall" "--mode exception,gc,lock"; do
+  record 0 0 "$options"
+  pass "$options: none"
+done
+for options in "--engine perf" "--engine clock" "--mode wall"; do
+  record 1 20 "$options"
+  grep -q 'threads ran with their signals blocked (.*m-waits' "$WORK/summary" ||
+    { cat "$WORK/summary"; fail "$options: nothing is said of their time"; }
+  pass "$options: $signals while they compute"
+done
