@@ -74,7 +74,8 @@ int masked_wait(int by_fd, int computes, int ms) {
     struct signalfd_siginfo from_fd = {.ssi_signo = 0};
     struct timespec timeout = {.tv_nsec = computes ? 2000000 : 100000000};
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    if (by_fd && poll(&ready, 1, computes ? 2 : 100) == 1 && read(fd, &from_fd, sizeof from_fd) > 0) info.si_signo = (int)from_fd.ssi_signo;
+    if (by_fd && poll(&ready, 1, computes ? 2 : 100) == 1 && read(fd, &from_fd, sizeof from_fd) > 0)
+      info.si_signo = (int)from_fd.ssi_signo;
     if (!by_fd && sigtimedwait(&all, &info, &timeout) < 0) info.si_signo = 0;
     if (info.si_signo == 0) continue;
     fprintf(stderr, "signal %d, code %d\n", info.si_signo, info.si_code);
@@ -99,7 +100,8 @@ __attribute__((visibility("default"))) int masked_waits_join(void);
 void masked_waits_start(int computes, int ms) {
   waits_ms = ms;
   wait_computes = computes;
-  for (int i = 0; i < 2; i++) (void)pthread_create(&waiters[i], NULL, wait_native, i ? &waits_ms : NULL);
+  for (int i = 0; i < 2; i++)
+    (void)pthread_create(&waiters[i], NULL, wait_native, i ? &waits_ms : NULL);
 }
 
 int masked_waits_join(void) {
