@@ -101,16 +101,15 @@ static bool read_own(uint64_t *blocked, uint64_t *pending) {
   return true;
 }
 
-// While a thread waits for signals, the kernel counts those as not blocked; but it receives them.
-static bool waits_for_signals(uint32_t tid) {
+// Returns the number of the system call in which the thread sleeps, or -1 if it runs or is in none.
+static long sleeping_call(uint32_t tid) {
   char path[64], text[32] = "";
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
   FILE *file = fopen(path, "re");
-  if (file == NULL) return false;
-  bool waits = fgets(text, sizeof text, file) != NULL && text[0] >= '0' && text[0] <= '9' &&
-               strtol(text, NULL, 10) == SYS_rt_sigtimedwait;
+  if (file == NULL) return -1;
+  bool sleeps = fgets(text, sizeof text, file) != NULL && text[0] >= '0' && text[0] <= '9';
   (void)fclose(file);
-  return waits;
+  return sleeps ? strtol(text, NULL, 10) : -1;
 }
 
 static bool read_status(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
@@ -130,11 +129,13 @@ static bool read_status(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
   return found == 2;
 }
 
-// A thread may begin or end to wait between two reads, so its mask is read before and after.
+// While a thread waits for signals, the kernel counts those as not blocked, but it receives them. A
+// thread that runs may do so before or after this read, so its mask is read again.
 bool cs_thread_signals(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
   *blocked = *pending = 0;
   if (tid == (uint32_t)syscall(SYS_gettid)) return read_own(blocked, pending);
   if (!read_status(tid, blocked, pending)) return false;
-  if (waits_for_signals(tid)) *blocked = UINT64_MAX;
-  return read_status(tid, blocked, pending);
+  long call = sleeping_call(tid);
+  if (call == SYS_rt_sigtimedwait) *blocked = UINT64_MAX;
+  return call >= 0 || read_status(tid, blocked, pending);
 }
