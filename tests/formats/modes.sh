@@ -175,6 +175,13 @@ print("inlined:", seen)
 assert len(seen) > 10 and all(of == {names[method]} for method, of in seen.items()), (names, seen)
 PYTHON
 
+# Where the framework is jitted as well, the runtime's own methods that dispatch an exception are not inlined.
+DOTNET_ReadyToRun=0 timeout -k 5 300 "$clrsnap" record --mode exception --event-rate 1000000 -o jitted.folded -- dotnet "$APP" 200 \
+  > /dev/null 2> err || { cat err; fail "exceptions of a jitted framework"; }
+grep -q 'Modes.Program.Throw;Modes.Program.ThrowInvalid;System.InvalidOperationException ' jitted.folded &&
+  grep -q ';Modes.Program.Nested;System.FormatException 10$' jitted.folded && ! grep 'System\.Runtime\.' jitted.folded ||
+  { cat jitted.folded; fail "where exceptions of a jitted framework were thrown"; }
+
 # A single mode: the runtime is asked for nothing else, and no thread is interrupted.
 for mode in alloc lock wait exception gc; do
   timeout -k 5 300 "$clrsnap" record --mode $mode -o "one.$mode.folded" -- dotnet "$APP" 200 > /dev/null 2> err ||

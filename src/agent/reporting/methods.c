@@ -14,7 +14,8 @@
 #include "snapshot/il.h"
 #include "state/state.h"
 
-static uint32_t dispatch_ids[16], dispatch_count;  // the runtime's exception dispatch
+// The runtime's exception dispatch: an id for each method, and for each of its codes.
+static uint32_t dispatch_ids[64], dispatch_count;
 
 // ReadyToRun code has no header that names its method. GetFunctionFromIP3 knows dynamic methods,
 // too; where it is not available, GetFunctionFromIP is enough for ReadyToRun code.
@@ -28,8 +29,16 @@ static FunctionID function_at(uint64_t start) {
   return 0;
 }
 
+// Those of the last two are inlined, except where the runtime's own methods are jitted as well.
+static bool dispatches(const struct cs_method_name *name) {
+  if (strcmp(name->space, "System.Runtime.ExceptionServices") == 0)
+    return strcmp(name->type, "InternalCalls") == 0;
+  return strcmp(name->space, "System.Runtime") == 0 &&
+         (strcmp(name->type, "EH") == 0 || strcmp(name->type, "StackFrameIterator") == 0);
+}
+
 static void note_dispatch(uint32_t id, const struct cs_method_name *name) {
-  if (strcmp(name->type, "EH") != 0 || strcmp(name->space, "System.Runtime") != 0) return;
+  if (!dispatches(name)) return;
   if (dispatch_count < CS_COUNT(dispatch_ids)) dispatch_ids[dispatch_count++] = id;
 }
 
