@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin|native|sync|ready|known|shadow|stack BUILD SOURCE MATERIAL: the tests of arm64 on another machine.
+# run.sh build|unit|machine|twin|native|sync|ready|known|shadow|stack|record BUILD SOURCE MATERIAL: the tests of
+#   arm64 on another machine.
 #   build   compiles clrsnap and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
 #   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
@@ -10,6 +11,7 @@
 #   sync, ready, known, shadow   run oracles of tests/oracle on that runtime, in an emulated machine: CoreCLR's own walks, in
 #           jitted and in ReadyToRun code, known scenes, and the shadow stack at random instants
 #   stack   clrsnap stack, perfmap and doctor there, on a program whose threads stand at known places (stack.sh)
+#   record  recordings there, of a program that counts what it does (record.sh, record.py)
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }
@@ -61,19 +63,33 @@ native() {
 
 # program MODE: builds the program of tests/apps/Proofs as $program. MODE: program.sh.
 program() {
-  local mode=$1 apps=$source/tests/apps/Proofs
+  local mode=$1 here=$source/tests/aarch64 apps=$source/tests/apps/Proofs own=program
   program=$material/aarch64-runtime/$mode/proofs
   "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
   [ "$mode" = jitted ] || "$source/scripts/fetch-crossgen.sh" "$material" || exit $?
   mkdir -p "${program%/*}"
   exec 8> "$program.lock"
   flock 8
-  if [ -n "$(find "$apps" "$source/tests/aarch64" -newer "$program" -print -quit 2>&1)" ]; then
+  if [ -n "$(find "$apps" "$here" -newer "$program" -print -quit 2>&1)" ]; then
     # shellcheck disable=SC2046
-    "$source/tests/aarch64/program.sh" "$material" "$mode" "$program" "$source"/tests/aarch64/program/*.cs \
-      $(sed "s#^#$apps/#" "$source/tests/aarch64/program/sources") || exit $?
+    "$here/program.sh" "$material" "$mode" "$program" $(find "$here/$own" "$here/program/Missing.cs" -name '*.cs' | sort -u) \
+      $(sed "s#^#$apps/#" "$here/$own/sources") || exit $?
   fi
   flock -u 8
+}
+
+# made DIR SECONDS COMMAND FILE...: runs a command in the machine; what it leaves there in /tmp/made comes by the console, and
+# is then in DIR.
+made() {
+  local out=$1 seconds=$2 command=$3 code=0
+  shift 3
+  rm -rf "$out"
+  mkdir -p "$out"
+  "$source/tests/aarch64/machine.sh" "$material/aarch64-root" "$seconds" "mkdir /tmp/made; code=0; $command || code=\$?
+    echo 'made: begin'; tar cz -C /tmp/made . | base64; echo 'made: end'; exit \$code" "$@" > "$out.console" || code=$?
+  sed '/^made: begin/,/^made: end/d' "$out.console"
+  [ $code = 0 ] || exit $code
+  sed -n '/^made: begin/,/^made: end/p' "$out.console" | grep -v '^made: ' | base64 -d | tar xz -C "$out"
 }
 
 # oracle PROFILER MODE SETTINGS ARGUMENTS: that program under a profiler of tests/oracle.
@@ -106,6 +122,21 @@ stack() {
   program jitted
   "$source/tests/aarch64/machine.sh" "$material/aarch64-root" 500 "sh stack.sh" "$source/tests/aarch64/stack.sh" "$program" \
     "$build/aarch64/bin/clrsnap" "$build/aarch64/lib/libclrsnap.so"
+}
+
+# Where the machine is so slow that there are too few samples to tell, the program runs for longer.
+record() {
+  local times code=0 out=$build/aarch64/record
+  program ready
+  for times in 1 3; do
+    made "$out" 700 "TIMES=$times sh record.sh" "$source/tests/aarch64/record.sh" "$program" "$build/aarch64/bin/clrsnap" \
+      "$build/aarch64/lib/libclrsnap.so"
+    code=0
+    python3 "$source/tests/aarch64/record.py" "$out" "$build/bin/clrsnap" || code=$?
+    [ $code = 3 ] || exit $code
+  done
+  echo "FAIL: too few samples to tell, in a run of $times times the length"
+  exit 1
 }
 
 "$what"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What stack.sh looks at, and what can be recorded in the machine: "shares MS" has two methods with known shares of CPU time, measured on their
-// own thread's clock, and a thread that sleeps; "events MS" throws, allocates and waits for a lock, and counts what it
-// does; both print what a recording should say. "stand" has threads that wait at known places until the program is killed.
+// What stack.sh looks at, and what record.sh records: "shares MS CODE" has two methods with known shares of CPU time, measured
+// on their own thread's clock, and a thread that sleeps; "shares FILE CODE" does that until FILE exists. "events ROUNDS CODE"
+// throws, allocates, waits and collects, and counts what it does. Both print what a recording should say, for record.py,
+// and return CODE. "stand" has threads that wait at known places until the program is killed.
 using System;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -19,11 +20,14 @@ static class Recorded
     [DllImport("libc")]
     static extern int clock_gettime(int clock, out Timespec time);
 
-    const int Monotonic = 1, ThreadCpuTime = 3;
+    const int RealTime = 0, Monotonic = 1, ThreadCpuTime = 3;
+    const long Endless = 1L << 62;
     static volatile int sink;
     static volatile bool ends, held;
     static volatile byte[] kept;
     static readonly object gate = new();
+    static readonly AutoResetEvent signal = new(false);
+    static long slept, ran;
 
     static long Now(int clock)
     {
@@ -61,20 +65,26 @@ static class Recorded
         while (!ends) Thread.Sleep(50);
     }
 
-    static void Shares(long ms)
+    // "so far" lines are for recordings by attach, which have a part of the run.
+    static void Shares(string until)
     {
-        long seven = 0, three = 0;
-        var sleeper = new Thread(Sleeps) { Name = "Sleeper" };
+        long seven = 0, three = 0, most = long.TryParse(until, out long ms) ? ms * 1_000_000 : Endless;
+        var sleeper = new Thread(() => { long from = Now(Monotonic); Sleeps(); slept = Now(Monotonic) - from; }) { Name = "Sleeper" };
         sleeper.Start();
-        for (int round = 1; seven + three < ms * 1_000_000; round++)
+        for (int round = 0; seven + three < most; round++)
         {
+            if (round % 5 == 0)
+            {
+                Console.WriteLine($"so far {Now(RealTime)} {seven} {three}");
+                if (most == Endless && System.IO.File.Exists(until)) break;
+            }
             seven += Seven(21_000);
             three += Three(9_000);
-            Thread.Sleep(1);
-            if (round % 30 == 0) Console.WriteLine($"truth seven {1000 * seven / (seven + three)}");
         }
+        Console.WriteLine($"so far {Now(RealTime)} {seven} {three}");
         ends = true;
         sleeper.Join();
+        Console.WriteLine($"truth slept {slept}");
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -98,31 +108,52 @@ static class Recorded
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static long WaitsForGate()
+    static void WaitsForGate()
     {
-        long from = Now(Monotonic);
-        lock (gate) return Now(Monotonic) - from;
+        lock (gate) sink++;
     }
 
-    static void Events(long ms)
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WaitsForSignal() => signal.WaitOne();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Collects() => GC.Collect();
+
+    // How long a wait took, and how much of that its thread ran, as it does before and after the wait proper.
+    static long Timed(Action wait)
     {
-        long end = Now(Monotonic) + ms * 1_000_000, waited = 0;
-        int thrown = 0, allocated = 0;
-        var holder = new Thread(() => { while (!ends) { Holds(); Thread.Sleep(5); } }) { Name = "Holder" };
+        long from = Now(Monotonic), cpu = Now(ThreadCpuTime);
+        wait();
+        ran += Now(ThreadCpuTime) - cpu;
+        return Now(Monotonic) - from;
+    }
+
+    static void Events(int count)
+    {
+        long gateNs = 0, gateRan = 0, signalNs = 0, signalRan = 0;
+        int thrown = 0, collected = 0;
+        var holder = new Thread(() => { while (!ends) { Holds(); Thread.Sleep(5); signal.Set(); } }) { Name = "Holder" };
         holder.Start();
-        while (Now(Monotonic) < end)
+        for (int round = 0; round < count; round++)
         {
             try { Throws(5); }
             catch (InvalidOperationException) { thrown++; }
             Allocates();
-            allocated++;
-            waited += WaitsForGate();
+            ran = 0;
+            gateNs += Timed(WaitsForGate);
+            gateRan += ran;
+            ran = 0;
+            signalNs += Timed(WaitsForSignal);
+            signalRan += ran;
+            if (round % 20 == 0) { Collects(); collected++; }
         }
         ends = true;
         holder.Join();
         Console.WriteLine($"truth thrown {thrown}");
-        Console.WriteLine($"truth allocated {allocated}");
-        Console.WriteLine($"truth waited {waited / 1_000_000}");
+        Console.WriteLine($"truth objects {100 * count}");
+        Console.WriteLine($"truth collected {collected}");
+        Console.WriteLine($"truth gate {gateNs} {gateRan}");
+        Console.WriteLine($"truth signal {signalNs} {signalRan}");
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -146,13 +177,13 @@ static class Recorded
 
     internal static int Run(string[] args)
     {
-        long ms = args.Length > 1 ? int.Parse(args[1]) : 0;
         switch (args[0])
         {
-            case "shares": Shares(ms); return 0;
-            case "events": Events(ms); return 0;
-            case "stand": Stand(); return 0;
+            case "shares": Shares(args[1]); break;
+            case "events": Events(int.Parse(args[1])); break;
+            case "stand": Stand(); break;
             default: return 2;
         }
+        return args.Length > 2 ? int.Parse(args[2]) : 0;
     }
 }
