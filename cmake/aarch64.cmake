@@ -3,6 +3,7 @@
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++) # for the guest of tests/guest only
 set(CMAKE_ASM_COMPILER aarch64-linux-gnu-gcc)
 if(CLRSNAP_MATERIAL) # not in CMake's own checks of the compiler
   set(root ${CLRSNAP_MATERIAL}/aarch64-root)

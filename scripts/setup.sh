@@ -67,6 +67,7 @@ have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_static() { [ -f "$(cc -print-file-name=liblzma.a)" ] && [ -f "$(cc -print-file-name=libbz2.a)" ]; }
 have_musl() { command -v musl-gcc > /dev/null; }
 have_cross() { command -v aarch64-linux-gnu-gcc > /dev/null && [ -f /usr/aarch64-linux-gnu/include/stdio.h ]; }
+have_cross_cxx() { command -v aarch64-linux-gnu-g++ > /dev/null; }
 have_qemu() { command -v qemu-aarch64 > /dev/null; }
 have_machine() { command -v qemu-system-aarch64 > /dev/null && command -v cpio > /dev/null; }
 have_zip() { command -v zip > /dev/null; }
@@ -118,6 +119,7 @@ static|the static libraries of liblzma and bzip2, for packages|liblzma-dev libbz
 zip|zip, which makes NuGet packages|zip
 musl|musl, for which there is a package|musl-tools
 cross|a cross compiler for arm64|gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+cross_cxx|a C++ cross compiler for arm64, for the tests' guest profiler|g++-aarch64-linux-gnu
 qemu|qemu-user, which runs arm64 programs in tests|qemu-user
 machine|an emulated arm64 machine for tests|qemu-system-arm ipxe-qemu cpio
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
@@ -176,7 +178,7 @@ setup_build_tools() {
 # keep the others from being installed.
 setup_readers() {
   local one
-  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces seccomp libxml2 wrk perf gdb strace static zip musl cross qemu machine; do
+  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces seccomp libxml2 wrk perf gdb strace static zip musl cross cross_cxx qemu machine; do
     [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
   done
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin|native|sync|ready|known|shadow|stack|record BUILD SOURCE MATERIAL: the tests of
+# run.sh build|unit|machine|twin|native|sync|ready|known|shadow|stack|record|guest BUILD SOURCE MATERIAL: the tests of
 #   arm64 on another machine.
 #   build   compiles clrsnap and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
@@ -12,6 +12,7 @@
 #           jitted and in ReadyToRun code, known scenes, and the shadow stack at random instants
 #   stack   clrsnap stack, perfmap and doctor there, on a program whose threads stand at known places (stack.sh)
 #   record  recordings there, of a program that counts what it does (record.sh, record.py)
+#   guest   the drop-in there, with the profiler in C++ of tests/guest (guest.sh)
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }
@@ -61,10 +62,11 @@ native() {
   done
 }
 
-# program MODE: builds the program of tests/apps/Proofs as $program. MODE: program.sh.
+# program MODE [guest]: builds the program of tests/apps/Proofs, or of tests/apps/Guest, as $program. MODE: program.sh.
 program() {
-  local mode=$1 here=$source/tests/aarch64 apps=$source/tests/apps/Proofs own=program
-  program=$material/aarch64-runtime/$mode/proofs
+  local mode=$1 name=${2:-proofs} here=$source/tests/aarch64 apps=$source/tests/apps/Proofs own=program
+  if [ "$name" = guest ]; then apps=$source/tests/apps/Guest own=guest; fi
+  program=$material/aarch64-runtime/$mode/$name
   "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
   [ "$mode" = jitted ] || "$source/scripts/fetch-crossgen.sh" "$material" || exit $?
   mkdir -p "${program%/*}"
@@ -137,6 +139,21 @@ record() {
   done
   echo "FAIL: too few samples to tell, in a run of $times times the length"
   exit 1
+}
+
+guest() {
+  local out=$build/aarch64/guest mode code=0
+  [ -f "$build/aarch64/lib/libguest.so" ] || { echo "skipped: there is no aarch64-linux-gnu-g++"; exit 77; }
+  program ready guest
+  made "$out" 700 "sh guest.sh" "$source/tests/aarch64/guest.sh" "$program" "$build/aarch64/lib/libguest.so" \
+    "$build/aarch64/lib/libclrsnap.so"
+  cd "$out"
+  mv drop-in.handler handler
+  for mode in suspend sites cross detach; do
+    python3 "$source/tests/guest/compare.py" $mode plain.$mode drop-in.$mode plain.suspend || code=1
+  done
+  python3 "$source/tests/guest/compare.py" handler - handler plain.suspend || code=1
+  exit $code
 }
 
 "$what"

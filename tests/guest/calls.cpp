@@ -300,7 +300,7 @@ class Calls final : public Mode {
     odd_flags(id);
     aborted(id);
     // A thread in native code needs no seed, and a seed that is passed for it is ignored.
-    AMD64_CONTEXT seed;
+    Context seed;
     memset(&seed, 0, sizeof(seed));
     auto *bytes = reinterpret_cast<BYTE *>(&seed);
     walk("with an empty seed", id, COR_PRF_SNAPSHOT_DEFAULT, bytes, sizeof(seed));

@@ -64,11 +64,13 @@ void sleep_ms(long ms) {
 static std::unique_ptr<Mode> make_mode() {
   static const std::map<std::string, std::unique_ptr<Mode> (*)()> modes = {
       {"suspend", make_suspend}, {"sites", make_sites},     {"cross", make_cross},
-      {"recipe", make_recipe},   {"handler", make_handler}, {"calls", make_calls},
-      {"crowd", make_crowd},     {"throw", make_throw},     {"detach", make_detach},
-      {"leave", make_leave},     {"pause", make_pause},     {"hostile", make_hostile},
-      {"rounds", make_rounds},   {"endings", make_endings}, {"late", make_late},
-      {"circle", make_circle},
+#ifndef GUEST_WITHOUT_LIBUNWIND
+      {"recipe", make_recipe},
+#endif
+      {"handler", make_handler}, {"calls", make_calls},     {"crowd", make_crowd},
+      {"throw", make_throw},     {"detach", make_detach},   {"leave", make_leave},
+      {"pause", make_pause},     {"hostile", make_hostile}, {"rounds", make_rounds},
+      {"endings", make_endings}, {"late", make_late},       {"circle", make_circle},
   };
   const char *name = getenv("GUEST_MODE");
   auto found = modes.find(name != nullptr ? name : "");

@@ -19,12 +19,23 @@
 
 namespace guest {
 
+// ---- The registers of a frame ----
+#ifdef __aarch64__
+using Context = ARM64_CONTEXT;
+constexpr DWORD64 Context::*kIp = &Context::Pc, Context::*kSp = &Context::Sp,
+                  Context::*kFp = &Context::Fp;
+#else
+using Context = AMD64_CONTEXT;
+constexpr DWORD64 Context::*kIp = &Context::Rip, Context::*kSp = &Context::Rsp,
+                  Context::*kFp = &Context::Rbp;
+#endif
+
 // ---- A stack, as DoStackSnapshot's callback reports it ----
 struct Frame {
   FunctionID function;  // 0: a run of unmanaged frames
   UINT_PTR ip;
   ULONG32 context_size;  // 0: no context
-  DWORD64 rsp, rip;      // of the context
+  DWORD64 sp, pc;        // of the context
 };
 
 struct Walk {

@@ -137,16 +137,15 @@ ThreadID nobody(uint64_t turn) {
 
 // A walk from a seed that makes little or no sense: in managed code, with a wild stack pointer.
 void ask_seeded(Ask what, ThreadID thread, uint64_t turn) {
-  static const ULONG32 sizes[] = {sizeof(AMD64_CONTEXT),     0,    1,
-                                  sizeof(AMD64_CONTEXT) - 1, 3232, ~0u};
-  AMD64_CONTEXT context;
+  static const ULONG32 sizes[] = {sizeof(Context), 0, 1, sizeof(Context) - 1, 3232, ~0u};
+  Context context;
   memset(&context, static_cast<int>(turn), sizeof context);
   const uint64_t stacks[] = {mix(turn), 0, reinterpret_cast<uint64_t>(gone),
                              reinterpret_cast<uint64_t>(&context) + turn % 64,
                              reinterpret_cast<uint64_t>(area) + 2 * kPage - 8};
-  context.Rip = turn % 3 == 0 ? mix(turn) : managed_ip.load(std::memory_order_relaxed);
-  context.Rsp = stacks[turn % 5];
-  context.Rbp = stacks[turn / 5 % 5];
+  context.*kIp = turn % 3 == 0 ? mix(turn) : managed_ip.load(std::memory_order_relaxed);
+  context.*kSp = stacks[turn % 5];
+  context.*kFp = stacks[turn / 5 % 5];
   BYTE *const places[] = {
       reinterpret_cast<BYTE *>(&context),
       reinterpret_cast<BYTE *>(&context),

@@ -19,10 +19,10 @@ HRESULT collect(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO, ULONG32 co
   }
   Frame &frame = walk->frames[walk->count++];
   frame = {function, ip, context_size, 0, 0};
-  if (context != nullptr && context_size >= sizeof(AMD64_CONTEXT)) {
-    auto *registers = reinterpret_cast<const AMD64_CONTEXT *>(context);
-    frame.rsp = registers->Rsp;
-    frame.rip = registers->Rip;
+  if (context != nullptr && context_size >= sizeof(Context)) {
+    auto *registers = reinterpret_cast<const Context *>(context);
+    frame.sp = registers->*kSp;
+    frame.pc = registers->*kIp;
   }
   return S_OK;
 }
@@ -192,8 +192,8 @@ std::string Notes::text_of(const Walk &walk) {
     if (frame.context_size == 0) continue;
     // Between two frames whose stack pointers are known, the distance is a property of the code.
     snprintf(head, sizeof(head), "@%u,%lx%s", frame.context_size,
-             i > 0 ? static_cast<unsigned long>(frame.rsp - walk.frames[i - 1].rsp) : 0,
-             frame.rip == frame.ip ? "" : ",rip");
+             i > 0 ? static_cast<unsigned long>(frame.sp - walk.frames[i - 1].sp) : 0,
+             frame.pc == frame.ip ? "" : ",rip");
     text += head;
   }
   if (walk.dropped != 0) text += "|(more)";

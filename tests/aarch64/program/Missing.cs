@@ -50,5 +50,6 @@ static class Missing
     internal static object DynamicInvoke(this System.Delegate d, params object[] arguments) => d.Method.Invoke(d.Target, arguments);
     internal static void Interrupt(this Thread thread) => throw new ThreadInterruptedException();
     internal static IEnumerable<object> GetCustomAttributes(this Assembly assembly) => assembly.GetCustomAttributes(false);
+    internal static ConstructorInfo GetConstructor(this Type type, BindingFlags flags, Type[] types) => type.GetConstructors(flags)[0];
     internal static int Sum(this IEnumerable<int> numbers) { int sum = 0; foreach (int n in numbers) sum += n; return sum; }
 }

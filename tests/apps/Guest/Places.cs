@@ -41,7 +41,7 @@ static unsafe class Places
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Native() => Profiler.guest_park();
 
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static void Back() => Profiler.guest_park();
 
     [MethodImpl(MethodImplOptions.NoInlining)]

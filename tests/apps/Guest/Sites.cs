@@ -48,7 +48,7 @@ static unsafe class Sites
         for (int i = 0; i < count; i++) yield return new Payload { Number = i };
     }
 
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static void Back()
     {
         kept = Make(1);
