@@ -15,13 +15,14 @@ record() {
   clrsnap report -o $name.json $name.clrsnap 2> $name.report || cat $name.said $name.report
   echo "recorded: $name, after $(cut -d. -f1 /proc/uptime) s"
 }
-record perf --engine perf -- proofs recorded shares $((3000 * TIMES)) 7
-record clock --engine clock -- proofs recorded shares $((6000 * TIMES)) 7
+
+record perf --engine perf -- proofs recorded shares $((4000 * TIMES)) 7
+record clock --engine clock -- proofs recorded shares $((8000 * TIMES)) 7
 
 proofs recorded shares /tmp/end 7 > attached.out 2> attached.said &
 while ! grep -q 'so far' attached.out; do sleep 1; done
-record attach-cpu -d $((5 * TIMES)) $!
-record attach-wall --mode wall -d $((5 * TIMES)) $!
+record attach-cpu -d $((6 * TIMES)) $!
+record attach-wall --mode wall -d $((6 * TIMES)) $!
 touch /tmp/end
 wait $!
 echo $? > attached.code
