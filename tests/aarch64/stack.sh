@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # stack.sh: runs in the emulated machine of machine.sh: clrsnap stack for arm64 looks at threads that stand at known places
-# (program/Recorded.cs), also while the agent is loaded. The exit code is 1 if anything is wrong. Busybox's shell runs it.
+# (program/Recorded.cs), also while the agent is loaded; so do perfmap, doctor
+# and top. The exit code is 1 if anything is wrong. Busybox's shell runs it.
 export LD_LIBRARY_PATH=/app DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
 ln -s libc.so.6 /lib/aarch64-linux-gnu/libc.so
 wrong=0
@@ -35,6 +36,15 @@ grep -q 'Proofs.Recorded.Spins' /tmp/map || bad "perfmap has no jitted method"
 ./clrsnap doctor $! || bad "doctor"
 ./clrsnap record -d 2 -o /tmp/after.clrsnap $! 2> /tmp/after.err || { cat /tmp/after.err; bad "recording after stack"; }
 look $! "while the agent is loaded"
+# One thread works all the time; what the runtime compiles and reports meanwhile takes a part of the first seconds.
+./clrsnap top --native off --rows 1000 --interval 8s -n 1 $! > /tmp/top 2>&1 || bad "top"
+head -12 /tmp/top
+grep -q ', lost 0, complete' /tmp/top || bad "top: samples were lost"
+grep -qE '^CPU +[0-9.]+ %, memory .* GC' /tmp/top || bad "top: no line of the process"
+hottest=$(awk 'table { print $3; exit } /^ self %/ { table = 1 }' /tmp/top)
+[ "$hottest" = Proofs.Recorded.Work ] || bad "top: the hottest method is $hottest"
+awk '$3 == "Proofs.Recorded.Spins" && $2 > 20 && $2 <= 100 { found = 1 } END { exit !found }' /tmp/top || bad "top: the caller of Work"
+look $! "after top"
 kill $! || bad "the program has not survived"
 
 exit $wrong

@@ -32,7 +32,7 @@ static class Recorded
     static readonly object gate = new();
     static readonly AutoResetEvent signal = new(false);
     static readonly byte[] text = new byte[64];
-    static int schedstat;
+    static int schedstat, nap = 50;
     static long slept, busy;
 
     static long Now(int clock)
@@ -68,7 +68,7 @@ static class Recorded
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Sleeps()
     {
-        while (!ends) Thread.Sleep(50);
+        while (!ends) Thread.Sleep(nap);
     }
 
     // "so far" lines are for recordings by attach, which have a part of the run.
@@ -185,6 +185,7 @@ static class Recorded
 
     static void Stand()
     {
+        nap = 3_600_000; // nobody is seen awake
         new Thread(Sleeps) { Name = "Sleeper" }.Start();
         new Thread(Spins) { Name = "Spinner" }.Start();
         var holder = new Thread(() => { lock (gate) { held = true; Sleeps(); } }) { Name = "Holder" };
