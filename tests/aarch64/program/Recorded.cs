@@ -27,7 +27,7 @@ static class Recorded
     const int RealTime = 0, Monotonic = 1, ThreadCpuTime = 3;
     const long Endless = 1L << 62;
     static volatile int sink;
-    static volatile bool ends, held;
+    static volatile bool ends, held, asked;
     static volatile byte[] kept;
     static readonly object gate = new();
     static readonly AutoResetEvent signal = new(false);
@@ -113,6 +113,19 @@ static class Recorded
         lock (gate) Thread.Sleep(30);
     }
 
+    // Signals only if asked to, so that there is a wait even if the other thread is late.
+    static void Answers()
+    {
+        while (!ends)
+        {
+            Holds();
+            Thread.Sleep(5);
+            if (!asked) continue;
+            asked = false;
+            signal.Set();
+        }
+    }
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void WaitsForGate()
     {
@@ -153,7 +166,7 @@ static class Recorded
         long gateNs = 0, gateBusy = 0, signalNs = 0, signalBusy = 0;
         int thrown = 0, collected = 0;
         schedstat = open("/proc/thread-self/schedstat\0"u8.ToArray(), 0);
-        var holder = new Thread(() => { while (!ends) { Holds(); Thread.Sleep(5); signal.Set(); } }) { Name = "Holder" };
+        var holder = new Thread(Answers) { Name = "Holder" };
         holder.Start();
         for (int round = 0; round < count; round++)
         {
@@ -164,6 +177,7 @@ static class Recorded
             gateNs += Timed(WaitsForGate);
             gateBusy += busy;
             busy = 0;
+            asked = true;
             signalNs += Timed(WaitsForSignal);
             signalBusy += busy;
             if (round % 20 == 0) { Collects(); collected++; }
