@@ -36,7 +36,8 @@ if perf_works; then
   for hz in 499 1000 9999; do
     # A thread that loses its processor in a handler misses some samples, so on a busy machine a try may fail.
     for try in 1 2 3 4; do
-      record -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
+      # auto leaves the engine perf where losing a processor costs too much, as on a busy virtual machine.
+      record --engine perf -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
       says '^clrsnap: engine perf: '
       had=$(sed -n 's/^clrsnap: engine perf: \([0-9]*\) of .*/\1/p' err)
       [ $((had * 10)) -ge $((hz * 9)) ] && [ $((had * 10)) -le $((hz * 11)) ] && break
@@ -48,7 +49,7 @@ if perf_works; then
   python3 - rec.json << 'X' || fail "the facts in JSON"
 import json, sys
 engine = json.load(open(sys.argv[1]))["modes"][0]["facts"]["engine"]
-assert engine["used"] == "perf" and engine["requested"] == "auto" and engine["rate"] > 8999, engine
+assert engine["used"] == "perf" and engine["requested"] == "perf" and engine["rate"] > 8999, engine
 X
   pass "the rate at 499, 1,000 and 9,999 Hz"
 
