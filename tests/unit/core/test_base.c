@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -121,12 +122,33 @@ static void an_own_thread_has_the_stack_it_asks_for(void **state) {
   assert_in_range(size, CS_OWN_STACK - 65536, CS_OWN_STACK + 65536);
 }
 
+// ---- Own threads ----
+
+static uint32_t own_id, is_own_inside;
+
+static void *note_own(void *unused) {
+  cs_store_release(&own_id, (uint32_t)gettid());
+  cs_store_release(&is_own_inside, (uint32_t)cs_own_thread_is((uint32_t)gettid()));
+  return unused;
+}
+
+static void threads_of_ours_are_known_by_their_id(void **state) {
+  (void)state;
+  pthread_t thread;
+  assert_int_equal(cs_own_thread_begin(&thread, note_own, NULL), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(cs_load_acquire(&is_own_inside), 1);
+  assert_false(cs_own_thread_is(cs_load_acquire(&own_id)));
+  assert_false(cs_own_thread_is((uint32_t)gettid()));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_error_is_one_bounded_line),
       cmocka_unit_test(the_log_has_every_line_and_stderr_each_sentence_once),
       cmocka_unit_test(an_own_thread_has_the_stack_it_asks_for),
       cmocka_unit_test(the_counter_agrees_with_the_clock),
+      cmocka_unit_test(threads_of_ours_are_known_by_their_id),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
