@@ -39,7 +39,7 @@ enum reason {
 static const struct {
   const char *name;
   uint32_t most;  // functions of one file
-} reasons[REASONS] = {{"", 0},          {"corrected by name", 12}, {"distrusted", 8},
+} reasons[REASONS] = {{"", 0},          {"corrected by name", 15}, {"distrusted", 3},
                       {"eh_return", 8}, {"CFA not above rsp", 1},  {"form not supported", 0}};
 
 static const uint8_t ours[CFI_REGISTERS] = {CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI,

@@ -18,7 +18,8 @@ CLRSNAP_LOG=$WORK/log record -F 999 -o cpu.txt
 grep -q 'recorded: ' log || { cat log; fail "no log"; }
 ! grep 'functions with wrong unwind data' log || fail "not all of them are known here"
 grep -q "samples in .*(cpu, 999 Hz, .NET $VERSION)" err || { cat err; fail "nothing was recorded"; }
-grep -q '^clrsnap: complete walks 100.00 %' err || { cat err; fail "walks were cut"; }
+# The limit of a walk's CPU time may be met on a busy machine.
+! grep '^clrsnap:   cut ' err | grep -v ' time: ' || { cat err; fail "walks were cut"; }
 record --mode wall -F 499 -o wall.txt
 grep -q 'Program\.' wall.txt || { cat wall.txt; fail "no method of the program in wall mode"; }
 pass "$VERSION: recorded from the start"
