@@ -168,6 +168,7 @@ static void account(struct cs_agent_thread *t) {
 struct look {
   uint64_t now_ns;
   bool some_unblock;
+  unsigned confirmed;
 };
 
 // An event would go on to send signals, which the thread may receive as data (sigwait).
@@ -177,8 +178,27 @@ static void stop_event(struct cs_agent_thread *t) {
   t->unsampled_from = cs_cpu_ns_of(t->tid);
 }
 
+// A thread may have been about to wait for signals, or about to return from that, when its mask was
+// read before its event began; then the mask showed none. So it is read again, twice, before the
+// thread has used enough CPU time for a signal.
+static void confirm(struct cs_agent_thread *t, struct look *look) {
+  enum { TWICE = 2, AT_ONCE = 50 };
+  uint64_t blocked, pending;
+  if (t->mask_reads == TWICE || t->engine == NULL || t->engine == &cs_engine_clock ||
+      look->confirmed == AT_ONCE)
+    return;
+  look->confirmed++;
+  t->mask_reads++;
+  if (!cs_thread_signals(t->tid, &blocked, &pending) || (blocked & cs_ask_signal_bit()) == 0 ||
+      (blocked & CS_FAULT_SIGNALS) == 0)
+    return;
+  t->blocks = true;
+  stop_event(t);
+}
+
 static bool look_at(struct cs_agent_thread *t, void *data) {
   struct look *look = data;
+  if (t->tid != 0) confirm(t, look);
   bool before = t->blocks;
   if (t->tid == 0 || !(is_overdue(t, look->now_ns) || before)) return true;
   t->blocks = blocks(t);

@@ -82,6 +82,7 @@ struct cs_agent_thread {
   uint64_t pending_since, pending_sampled;  // asked_ns and the last sample's clock, at a look;
   uint64_t pending_cpu_ns;                  // its CPU clock at the first look with these
   uint64_t mask_ns;                         // engines/ask.c: when its signal mask was read
+  uint32_t mask_reads;                      // since its event began
   // The last two looks that found that it blocks its signal; 0: none.
   uint64_t blocked_ns, blocked_before_ns;
   bool blocks;      // it does; the agent's thread only
