@@ -19,13 +19,14 @@ NAME=Awaits
 if [ $# = 5 ]; then on_older ${NAME}Old "$5"; else build_app $NAME && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
 CLRSNAP=$BUILD/bin/clrsnap
+by_perf
 
 # record OPTIONS... -- PROGRAM'S ARGUMENTS...: records into out.collapsed; `truth` has the program's output.
 record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  timeout 300 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- "${target[@]}" "$@" > truth 2> err ||
+  timeout 300 "$CLRSNAP" record "${PERF[@]}" -F 999 "${options[@]}" -o out.collapsed -- "${target[@]}" "$@" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
 }
 # judge SHARE LEAST

@@ -7,6 +7,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 build_app Split
 cd "$WORK" || exit 1
 clrsnap=$BUILD/bin/clrsnap
+by_perf
 bad() { tail -n 5 out err | cut -c1-2000; fail "$*"; }
 
 # near METHOD PERCENT WANTED: within 5 points.
@@ -17,7 +18,7 @@ near() {
 
 text() {
   # The last table covers the program's whole run. The program's own output is not among the tables.
-  timeout 300 "$clrsnap" top --interval 0.5 --whole --rows 1000 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
+  timeout 300 "$clrsnap" top "${PERF[@]}" --interval 0.5 --whole --rows 1000 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
   [ "$(grep -c '^truth' err)" = 3 ] || bad "the program's own output is not on standard error"
   grep -q truth out && bad "the program's own output is among the tables"
   [ "$(grep -c '^clrsnap top: [0-9]* dotnet' out)" -ge 4 ] || bad "fewer than 4 tables in 3 s"
@@ -41,7 +42,7 @@ text() {
 }
 
 json() {
-  timeout 300 "$clrsnap" top --json --whole --interval 0.5 --rows 1000 -- dotnet "$APP" 3 > out 2> err ||
+  timeout 300 "$clrsnap" top "${PERF[@]}" --json --whole --interval 0.5 --rows 1000 -- dotnet "$APP" 3 > out 2> err ||
     bad "it ends with $?"
   python3 - out << 'PYTHON' || bad "the JSON is wrong"
 import json, sys
@@ -78,7 +79,7 @@ pid() {
   for round in 1 2; do
     # A machine that is busy elsewhere needs longer for as many samples, which an attach is then a small part of.
     for tables in 2 8 24; do
-      timeout 300 "$clrsnap" top --json --interval 1 --window $((tables + 1)) -n $tables --rows 1000 $child > out 2> err ||
+      timeout 300 "$clrsnap" top "${PERF[@]}" --json --interval 1 --window $((tables + 1)) -n $tables --rows 1000 $child > out 2> err ||
         bad "round $round ends with $?"
       python3 -c 'import json, sys; sys.exit(json.loads(sys.stdin.readlines()[-1])["samples"] < 200)' < out && break
     done
@@ -110,7 +111,7 @@ PYTHON
 inlined() {
   build_app Inlined
   for option in --inlined --whole; do
-    timeout 300 "$clrsnap" top --json --whole $option --native off --no-counters --rows 200 -- dotnet "$APP" calls 1500 > out 2> err
+    timeout 300 "$clrsnap" top "${PERF[@]}" --json --whole $option --native off --no-counters --rows 200 -- dotnet "$APP" calls 1500 > out 2> err
     code=$?
     [ $code = 42 ] || bad "it ends with $code"
     python3 - out $option << 'PYTHON' || bad "the shares are wrong ($option)"
@@ -142,7 +143,7 @@ PYTHON
 async() {
   build_app Awaits
   for switch in on off; do
-    timeout 300 "$clrsnap" top --json --whole --async-callers $switch --no-counters --rows 1000 -F 999 -- dotnet "$APP" chains 30 > out 2> err ||
+    timeout 300 "$clrsnap" top "${PERF[@]}" --json --whole --async-callers $switch --no-counters --rows 1000 -F 999 -- dotnet "$APP" chains 30 > out 2> err ||
       bad "it ends with $?"
     python3 - out $switch << 'PYTHON' || bad "the totals are wrong ($switch)"
 import json, sys

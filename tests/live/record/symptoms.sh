@@ -119,11 +119,8 @@ statuses() {
 
 busy() {
   under_load search quotes stock profile export parse cache audit limited pay
-  # Where a switch of threads is dear, auto takes the engine clock, which has some ten looks a second on a busy machine: too few to
-  # compare methods in three seconds.
-  local engine=()
-  "$clrsnap" doctor | grep -q 'engine perf: any rate' && engine=(--engine perf)
-  "$clrsnap" record --mode cpu,wall,alloc,lock,wait,exception,gc "${engine[@]}" -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
+  by_perf
+  "$clrsnap" record --mode cpu,wall,alloc,lock,wait,exception,gc "${PERF[@]}" -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
   recorder=$!
   for _ in $(seq 1200); do [ -s slow.clrsnap ] && break; sleep 0.05; done
   echo more >&3

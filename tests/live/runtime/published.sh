@@ -36,13 +36,14 @@ want("the framework's module", start == [{("System.Private.CoreLib.dll", "framew
 PY
 }
 clrsnap() { timeout 300 "$BUILD/bin/clrsnap" "$@"; }
+by_perf
 
 rc=0
 APP=$("$SOURCE/scripts/publish-app.sh" "$MATERIAL" "$SOURCE/tests/apps/Split" "$KIND" 2> "$WORK/publish") || rc=$?
 [ $rc != 77 ] || skip "$(cat "$WORK/publish")"
 [ $rc = 0 ] || { cat "$WORK/publish"; fail "the program cannot be published"; }
 export DOTNET_BUNDLE_EXTRACT_BASE_DIR=$WORK/extracted
-clrsnap record --lines -o "$WORK/launch.json" -- "$APP" 2 > "$WORK/out" 2> "$WORK/launch.err" ||
+clrsnap record "${PERF[@]}" --lines -o "$WORK/launch.json" -- "$APP" 2 > "$WORK/out" 2> "$WORK/launch.err" ||
   { cat "$WORK/launch.err"; fail "the recording ended with $?"; }
 grep -q '^truth Split.Program.Ten' "$WORK/out" || fail "the program said '$(cat "$WORK/out")'"
 check launch
@@ -98,7 +99,7 @@ grep -qF "${native%]}+0x" "$WORK/stack.txt" || { cat "$WORK/stack.txt"; fail "st
 
 # On a loaded machine the program may get almost no CPU time for some seconds.
 for seconds in 2 10 40; do
-  clrsnap record --lines -d $seconds -o "$WORK/attach.json" $PID > /dev/null 2> "$WORK/attach.err" ||
+  clrsnap record "${PERF[@]}" --lines -d $seconds -o "$WORK/attach.json" $PID > /dev/null 2> "$WORK/attach.err" ||
     { cat "$WORK/attach.err"; fail "attach ended with $?"; }
   [ "$(sed -nE 's/^clrsnap: ([0-9]+) samples in .*/\1/p' "$WORK/attach.err")" -lt 50 ] || break
 done
