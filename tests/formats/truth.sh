@@ -12,8 +12,9 @@ formats="html:html collapsed:collapsed json:json text:txt pprof:pb.gz otlp:otlp 
   firefox:firefox.json chromium:trace.json"
 outputs() { for f in $formats; do echo "-o $1.${f#*:}"; done; }
 
+by_perf
 # shellcheck disable=SC2046
-timeout 300 "$BUILD/bin/clrsnap" record -F 999 -o live.clrsnap $(outputs live) -- dotnet "$APP" 3 > truth 2> err ||
+timeout 300 "$BUILD/bin/clrsnap" record "${PERF[@]}" -F 999 -o live.clrsnap $(outputs live) -- dotnet "$APP" 3 > truth 2> err ||
   { cat err; fail "the recording"; }
 # shellcheck disable=SC2046
 "$BUILD/bin/clrsnap" report $(outputs file) live.clrsnap 2> err || { cat err; fail "the report"; }
@@ -29,7 +30,7 @@ for f in $formats; do
 done
 
 # With lines: other frames, the same methods.
-timeout 300 "$BUILD/bin/clrsnap" record --lines -F 999 -o lines.clrsnap -o lines.pb.gz -o lines.collapsed -- \
+timeout 300 "$BUILD/bin/clrsnap" record "${PERF[@]}" --lines -F 999 -o lines.clrsnap -o lines.pb.gz -o lines.collapsed -- \
   dotnet "$APP" 2 > truth 2> lines.err || { cat lines.err; fail "the recording with lines"; }
 "$BUILD/bin/clrsnap" report -o lines2.pb.gz -o lines2.collapsed -o lines.firefox.json lines.clrsnap 2> report.err ||
   { cat report.err; fail "the report with lines"; }
