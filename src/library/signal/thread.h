@@ -112,14 +112,6 @@ struct cs_thread {
   struct cs_cooldown cooldown;
 };
 
-// In `walkers`: the last unpin wakes ThreadDestroyed.
-#define CS_THREAD_AWAITED 0x80000000u
-
-// Keeps a thread from being forgotten: its ThreadDestroyed waits, so unpin soon. Returns false if
-// the thread is gone, or the entry is another thread's by now.
-CS_ISLAND bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread);
-CS_ISLAND void cs_thread_unpin(struct cs_thread *thread);
-
 // Returns whether this is the entry of the calling thread. A signal that was on its way when its
 // thread ended may arrive on the next owner of the tid. The kernel is asked for the tid once per
 // thread, since the call takes 0.7 us of a handler that takes 2 in all; after that the thread

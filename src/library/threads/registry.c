@@ -29,6 +29,8 @@
 #include "threads/sleeper.h"
 #include "threads/stackmap.h"
 
+#define AWAITED 0x80000000u  // in struct cs_thread.walkers: the last unpin wakes ThreadDestroyed
+
 enum {
   MAX_THREADS = 65536,
   // ThreadDestroyed waits for walks that have time-outs of their own; this bounds the wait for a
@@ -243,6 +245,14 @@ struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid) {
   return add(clr_thread, tid, false);
 }
 
+bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread) {
+  cs_add_seq(&thread->walkers, 1);
+  if (__atomic_load_n(&thread->tid, __ATOMIC_SEQ_CST) != 0 && thread->clr_thread == clr_thread)
+    return true;
+  cs_thread_unpin(thread);
+  return false;
+}
+
 bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread) {
   cs_add_seq(&thread->walkers, 1);
   if (__atomic_load_n(&thread->ending, __ATOMIC_SEQ_CST) == 0 && thread->clr_thread == clr_thread)
@@ -251,13 +261,18 @@ bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread) {
   return false;
 }
 
+void cs_thread_unpin(struct cs_thread *thread) {
+  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == (AWAITED | 1))
+    (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+}
+
 // The dying thread itself waits here. The signal of a walk under way interrupts the wait and is
 // served; then the wait goes on.
 static void wait_for_walkers(struct cs_thread *thread) {
   uint64_t give_up = cs_clock_now_ns() + MAX_DESTROY_WAIT_S * 1000000000ull;
   uint32_t walkers;
-  while ((walkers = __atomic_fetch_or(&thread->walkers, CS_THREAD_AWAITED, __ATOMIC_SEQ_CST) |
-                    CS_THREAD_AWAITED) != CS_THREAD_AWAITED) {
+  while ((walkers = __atomic_fetch_or(&thread->walkers, AWAITED, __ATOMIC_SEQ_CST) | AWAITED) !=
+         AWAITED) {
     struct timespec second = {.tv_sec = 1};
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAIT_PRIVATE, walkers, &second, NULL, 0);
     if (cs_clock_now_ns() < give_up) continue;
@@ -267,7 +282,7 @@ static void wait_for_walkers(struct cs_thread *thread) {
         MAX_DESTROY_WAIT_S);
     break;
   }
-  __atomic_fetch_and(&thread->walkers, ~CS_THREAD_AWAITED, __ATOMIC_SEQ_CST);
+  __atomic_fetch_and(&thread->walkers, ~AWAITED, __ATOMIC_SEQ_CST);
 }
 
 void cs_registry_ended(struct cs_thread *thread) {

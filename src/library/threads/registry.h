@@ -44,6 +44,10 @@ enum { CS_REGISTRY_REMEMBERED = 1024 };
 uint32_t cs_registry_count(void);
 struct cs_thread *cs_registry_at(uint32_t i);
 
+// Keeps a thread from being forgotten: its ThreadDestroyed waits, so unpin soon. Returns false if
+// the thread is gone, or the entry is another thread's by now.
+bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread);
+void cs_thread_unpin(struct cs_thread *thread);
 // Keeps the runtime's Thread from being freed, whether it has an OS thread or not, until
 // cs_thread_unpin. Returns false if ThreadDestroyed has begun.
 bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread);
