@@ -127,11 +127,6 @@ static bool makes_a_thread(const struct insn *insn, const struct cs_regs *regs) 
          (number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork);
 }
 
-static enum tracee_event run_over(struct oracle *oracle, uint64_t ip, uint64_t sp) {
-  tracee_clear_trap_flag(&oracle->tracee);
-  return tracee_run_to(&oracle->tracee, ip, sp);
-}
-
 // Code that loads a stack pointer from memory and then jumps has restored a whole context. It has
 // not called the code that it continues in, and no code will return to a return address at that
 // very stack pointer. (On-stack replacement switches in this way from the old version's code to the
@@ -156,7 +151,7 @@ static bool step(struct oracle *oracle, const struct insn *insn) {
   struct cs_regs before = oracle->thread.regs;
   int delivered = signal;
   enum tracee_event event = signal == 0 && makes_a_thread(insn, &before)
-                                ? run_over(oracle, before.r[CS_RIP] + 2, before.r[CS_RSP])
+                                ? tracee_system_call(&oracle->tracee, &signal)
                                 : tracee_step(&oracle->tracee, &signal);
   if (event == TRACEE_ENDED) return false;
   if (event == TRACEE_SIGNAL) return true;
@@ -196,9 +191,15 @@ static bool in_jit(const struct oracle *oracle) {
 
 // The rest of a call into the JIT runs at full speed.
 static bool run_out_of_jit(struct oracle *oracle, uint64_t slot, uint64_t ip) {
-  if (tracee_run_to(&oracle->tracee, ip, slot + 8) != TRACEE_STEPPED) return false;
+  if (tracee_return(&oracle->tracee, slot, ip) != TRACEE_STEPPED) return false;
   read_registers(oracle);
-  if (reg(oracle, CS_RIP) != ip) die("a call into the JIT did not return", "");
+  if (reg(oracle, CS_RIP) != ip) {
+    char where[96];
+    (void)snprintf(where, sizeof where, "to %#lx, sp %#lx: at %#lx, sp %#lx", (unsigned long)ip,
+                   (unsigned long)slot + 8, (unsigned long)reg(oracle, CS_RIP),
+                   (unsigned long)reg(oracle, CS_RSP));
+    die("a call into the JIT did not return", where);
+  }
   shadow_settle(&oracle->shadow, slot + 8, ip);
   oracle_went(oracle, ip, slot + 8);
   oracle->excuse[EXCUSE_UNSTEPPED]++;

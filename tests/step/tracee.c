@@ -97,15 +97,19 @@ static enum tracee_event run(const struct tracee *tracee) {
   }
 }
 
-enum tracee_event tracee_run_to_mark(const struct tracee *tracee) {
-  static bool seized_and_running = true;  // PTRACE_SEIZE does not stop the thread
+// PTRACE_SEIZE does not stop the thread: it is running already when it is run for the first time.
+static enum tracee_event run_first(const struct tracee *tracee) {
   int signal;
-  if (seized_and_running) {
-    seized_and_running = false;
-    enum tracee_event event = wait_stop(tracee, &signal);
-    if (event != TRACEE_SIGNAL) return event;
-  }
-  return run(tracee);
+  enum tracee_event event = wait_stop(tracee, &signal);
+  return event == TRACEE_SIGNAL ? run(tracee) : event;
+}
+
+enum tracee_event tracee_run_to_mark(struct tracee *tracee) {
+  struct user_regs_struct regs;
+  enum tracee_event event = tracee->mark == 0 ? run_first(tracee) : run(tracee);
+  if (event == TRACEE_STEPPED && ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) == 0)
+    tracee->mark = regs.rip - 1;
+  return event;
 }
 
 enum tracee_event tracee_step(const struct tracee *tracee, int *signal) {
@@ -114,21 +118,28 @@ enum tracee_event tracee_step(const struct tracee *tracee, int *signal) {
   return wait_stop(tracee, signal);
 }
 
-static bool set_debug_register(const struct tracee *tracee, unsigned index, uint64_t value) {
-  size_t at = offsetof(struct user, u_debugreg) + index * sizeof value;
-  return ptrace(PTRACE_POKEUSER, tracee->tid, (void *)at, (void *)value) == 0;
+enum tracee_event tracee_system_call(const struct tracee *tracee, int *signal) {
+  *signal = 0;
+  tracee_clear_trap_flag(tracee);
+  for (int stop = 0; stop < 2; stop++) {  // before and after it
+    if (ptrace(PTRACE_SYSCALL, tracee->tid, NULL, NULL) != 0) return TRACEE_ENDED;
+    enum tracee_event event = wait_stop(tracee, signal);
+    if (event != TRACEE_STEPPED) return event;
+  }
+  return TRACEE_STEPPED;
 }
 
-enum tracee_event tracee_run_to(const struct tracee *tracee, uint64_t ip, uint64_t sp) {
+enum tracee_event tracee_return(const struct tracee *tracee, uint64_t slot, uint64_t ip) {
   struct user_regs_struct regs;
-  enum tracee_event event;
-  if (!set_debug_register(tracee, 0, ip) || !set_debug_register(tracee, 7, 1)) return TRACEE_ENDED;
-  do {  // the same place may be passed further down first, by recursion
-    event = run(tracee);
-  } while (event == TRACEE_STEPPED && ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) == 0 &&
-           regs.rip == ip && regs.rsp < sp);
-  (void)set_debug_register(tracee, 7, 0);
-  return event;
+  if (tracee->mark == 0 || ptrace(PTRACE_POKEDATA, tracee->tid, (void *)(uintptr_t)slot,
+                                  (void *)(uintptr_t)tracee->mark) != 0)
+    return TRACEE_ENDED;
+  enum tracee_event event = run(tracee);
+  if (event != TRACEE_STEPPED) return event;
+  if (ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) != 0) return TRACEE_ENDED;
+  if (regs.rip != tracee->mark + 1 || regs.rsp != slot + 8) return event;
+  regs.rip = ip;
+  return ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs) == 0 ? event : TRACEE_ENDED;
 }
 
 int tracee_wait(const struct tracee *tracee) {

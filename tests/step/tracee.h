@@ -9,6 +9,7 @@
 
 struct tracee {
   pid_t pid, tid;
+  uint64_t mark;  // the address of a mark's int3; 0 before the first mark
 };
 
 enum tracee_event {
@@ -21,15 +22,20 @@ enum tracee_event {
 // with `err` set.
 bool tracee_start(struct tracee *tracee, char *const argv[], struct cs_error *err);
 // Lets the thread run until its next int3; signals are delivered.
-enum tracee_event tracee_run_to_mark(const struct tracee *tracee);
+enum tracee_event tracee_run_to_mark(struct tracee *tracee);
 // Executes one instruction; `signal` is delivered first if it is not 0.
 enum tracee_event tracee_step(const struct tracee *tracee, int *signal);
 // The program may save the flags of a thread that is being stepped, and restore them later. If they
 // include the trap flag, they cause traps that no step has asked for, and new threads inherit them.
 // Must be called after the flags have been loaded.
 void tracee_clear_trap_flag(const struct tracee *tracee);
-// Runs until the thread is at `ip` with the stack pointer `sp` (a hardware breakpoint), or at an
-// int3 if that comes first.
-enum tracee_event tracee_run_to(const struct tracee *tracee, uint64_t ip, uint64_t sp);
+// Executes the system call that the thread stands at, without the trap flag, which a new thread
+// would inherit. Nothing is executed if a signal comes first.
+enum tracee_event tracee_system_call(const struct tracee *tracee, int *signal);
+// Runs until the function returns whose return address is the `ip` in `slot`. Meanwhile a mark's
+// address is in that slot: a breakpoint in the code would stop other threads as well, and a virtual
+// machine may miss one in a debug register. Returns with the thread elsewhere if it has come to
+// another int3 first. An exception must not pass the slot.
+enum tracee_event tracee_return(const struct tracee *tracee, uint64_t slot, uint64_t ip);
 // After TRACEE_ENDED: the program's exit code, or 128 + the signal.
 int tracee_wait(const struct tracee *tracee);
