@@ -12,6 +12,7 @@ clrsnap=$BUILD/bin/clrsnap
 [ -f "$BUILD/lib/ClrsnapLabels.dll" ] || skip "src/agent/labels is not built: there is no SDK of .NET 10"
 if [ $# = 5 ]; then on_older LabelsOld "$5"; else build_app Labels && target=(dotnet "$APP"); fi
 cd "$WORK" || exit 1
+by_perf
 
 # holds TRUTH RECORDING MODE CHECK: checks pprof and OTLP output of one mode, as an independent reader reads them.
 holds() {
@@ -24,7 +25,7 @@ holds() {
 trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
 
 from_start() {
-  DOTNET_STARTUP_HOOKS=$APP timeout 300 "$clrsnap" record --labels --mode cpu,wall,exception -F 199 -o l.clrsnap -o live.pb.gz \
+  DOTNET_STARTUP_HOOKS=$APP timeout 300 "$clrsnap" record "${PERF[@]}" --labels --mode cpu,wall,exception -F 199 -o l.clrsnap -o live.pb.gz \
     -- "${target[@]}" 15 > truth 2> err || { cat err; fail "the recording"; }
   cat err
   # Where most samples have none, the summary says why.
@@ -121,7 +122,7 @@ attached() {
   echo 1 > batches
   for turn in first unseen last; do
     if [ $turn != unseen ]; then
-      timeout 300 "$clrsnap" record --labels --mode cpu,wall -o $turn.clrsnap "$pid" 2> $turn.err &
+      timeout 300 "$clrsnap" record "${PERF[@]}" --labels --mode cpu,wall -o $turn.clrsnap "$pid" 2> $turn.err &
       recorder=$!
       for _ in $(seq 200); do [ -s $turn.clrsnap ] && break; sleep 0.05; done
       sleep 0.5

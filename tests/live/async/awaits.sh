@@ -26,7 +26,8 @@ record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  timeout 300 "$CLRSNAP" record "${PERF[@]}" -F 999 "${options[@]}" -o out.collapsed -- "${target[@]}" "$@" > truth 2> err ||
+  [[ " ${options[*]} " == *" --mode "* ]] || options+=("${PERF[@]}")  # an engine belongs to mode cpu
+  timeout 300 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- "${target[@]}" "$@" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
 }
 # judge SHARE LEAST

@@ -61,7 +61,8 @@ at_least() {
 # Walks take 10 % at most; a signal also costs time outside of the handler and in the caches.
 for kind in method native collectible expression; do at_least 65 $kind 200 -F 1000; done
 at_least 65 regex 26 -F 1000
-at_least 45 method 50 -F 10000  # ten thousand signals a second cost the kernel up to a third of a processor
+# Ten thousand signals a second cost the kernel a third of a processor, and on a busy virtual machine two thirds.
+at_least 20 method 50 -F 10000
 at_least 65 methods 1000 -F 1000
 at_least 65 method 1000 -F 10000
 [ "$MODE" != wall ] || grep -q 'samples\? w[a-z]* put off .* thread .worker. took up to' "$WORK/said" ||
