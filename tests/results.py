@@ -1,13 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""skipped.py RESULTS LIST: prints which tests CTest has skipped (RESULTS: ctest --output-junit), and which cases of unit
-tests have skipped themselves, each with its reason. With CI=true, a skipped test whose name is not in LIST
-("NAME  reason" lines) is a failure: nothing may be skipped unless somebody has decided that it can be. A run without any
-result is a failure, too."""
+"""results.py RESULTS LIST: prints the last lines of each test that has failed (RESULTS: ctest --output-junit), which
+tests CTest has skipped, and which cases of unit tests have skipped themselves, each with its reason. With CI=true, a
+skipped test whose name is not in LIST ("NAME  reason" lines) is a failure: nothing may be skipped unless somebody has
+decided that it can be. A run without any result is a failure, too."""
 import os
 import re
 import sys
 import xml.etree.ElementTree as xml
+
+
+LAST_LINES = 12
+
+
+def failed(results):
+    """The (name, last lines) of each test that has failed."""
+    for case in xml.parse(results).getroot().iter("testcase"):
+        if case.find("failure") is not None:
+            yield case.get("name"), (case.findtext("system-out") or "").strip().splitlines()[-LAST_LINES:]
 
 
 def skipped(results):
@@ -27,6 +37,8 @@ def main():
     names = {case.get("name") for case in xml.parse(results).getroot().iter("testcase")}
     with open(listed) as lines:
         allowed = dict(line.split(None, 1) for line in lines if line.strip() and not line.startswith("#"))
+    for name, lines in failed(results):
+        print(f"failed: {name}:", *lines, sep="\n  ")
     strict, bad = os.environ.get("CI") == "true", []
     found = sorted(set(skipped(results)))
     for name, reason in found:
