@@ -224,7 +224,7 @@ bool cs_sleepers_have_run(void) {
   size_t slept = 0;
   bool have_run = cs_threads_list(&all);
   for (size_t i = 0; i < all.count && have_run; i++) {
-    if (all.at[i]->proven_ns == 0) continue;
+    if (all.at[i]->slept_runs == 0) continue;
     slept++;
     have_run = !sleeps_on(all.at[i]);
   }

@@ -72,10 +72,13 @@ static bool read_moment(struct moment *m) {
   return strtoull(end, NULL, 10) != 0;
 }
 
+// An old mark hides a halt, because what the thread has waited since then counts as busy. So the
+// cost is CPU time, which does not grow while others have the processors.
 static bool take_mark(uint64_t now_ns) {
+  uint64_t began = cs_thread_cpu_ns();
   bool read = read_moment(&mark);
-  uint64_t read_ns = cs_clock_now_ns(), rest = (read_ns - now_ns) * MARK_REST;
-  next_mark_ns = read_ns + (rest > MARK_NS ? rest : MARK_NS);
+  uint64_t rest = (cs_thread_cpu_ns() - began) * MARK_REST;
+  next_mark_ns = now_ns + (rest > MARK_NS ? rest : MARK_NS);
   return read;
 }
 
