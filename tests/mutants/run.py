@@ -170,7 +170,7 @@ def main():
             tree.put(file, old, new)
             tree.make()
             # Whether a return address is replaced during a run depends on the machine.
-            for _ in range(6 if oracle == HIJACK else 1):
+            for _ in range(20 if oracle == HIJACK else 1):
                 code, text = look(tree, material, oracle)
                 if code != 0:
                     break

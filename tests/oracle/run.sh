@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # run.sh BUILD MATERIAL PROFILER ARGS...: the program tests/apps/Proofs under a test profiler; its exit
-# code is the test's. ORACLE_TIMEOUT: seconds after which it counts as hung (default 300).
+# code is the test's. ORACLE_TIMEOUT: seconds after which it counts as hung (default 800).
 # ORACLE_RUNTIME: the .NET version to run on, one that scripts/fetch-runtimes.sh has fetched.
 BUILD=$1 MATERIAL=$2 APP=$2/apps/Proofs/Proofs.dll PROFILER=$3
 shift 3
@@ -22,7 +22,7 @@ fi
 [ -f "$APP" ] || fail "$APP is missing: scripts/build-apps.sh makes it"
 export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
 export ORACLE_SLOW_LIBRARY=$BUILD/lib/liboracle_slow.so
-timeout -k 10 "${ORACLE_TIMEOUT:-300}" env CORECLR_ENABLE_PROFILING=1 \
+timeout -k 10 "${ORACLE_TIMEOUT:-800}" env CORECLR_ENABLE_PROFILING=1 \
   CORECLR_PROFILER='{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}' \
   CORECLR_PROFILER_PATH="$BUILD/lib/liboracle_$PROFILER.so" ${preload:+LD_PRELOAD="$preload"} \
   "${host[@]}" "$APP" "$@"

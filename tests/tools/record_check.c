@@ -385,8 +385,8 @@ int main(int argc, char **argv) {
   check(consumer.broken_records == 0, "broken records", consumer.broken_records);
   if (ends == 1) {
     check(end.samples == records + end.lost_wire, "samples = records + lost_wire", end.samples);
-    check(end.signals + end.asleep == end.samples + end.lost_ring,
-          "signals + asleep = samples + lost_ring", end.signals);
+    check(end.signals + end.asleep + end.events == end.samples + end.lost_ring,
+          "signals + asleep + events = samples + lost_ring", end.signals);
     check(end.asleep >= asleep, "asleep", end.asleep);
     // A thread is asked for its registers at most every 50 ms; until then its walk may be cut.
     check(asleep_cut * 100 <= asleep + 500, "sleepers' samples that are cut", asleep_cut);
