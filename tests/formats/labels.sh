@@ -201,7 +201,7 @@ PYTHON
 
 requests() {
   build_app Middleware
-  timeout 300 "$clrsnap" record --labels --mode cpu,exception --event-rate 1000000 -F 499 -o r.clrsnap -- dotnet "$APP" 40 > truth 2> err ||
+  timeout 300 "$clrsnap" record "${PERF[@]}" --labels --mode cpu,exception --event-rate 1000000 -F 499 -o r.clrsnap -- dotnet "$APP" 40 > truth 2> err ||
     { cat err; fail "the recording"; }
   [ "$(grep -c '^answered .* 40$' truth)" = 3 ] && [ "$(grep -c ^thrown truth)" = 2 ] || { cat truth; fail "the service"; }
   sed -n 's/^thrown \(.*\) \([0-9]*\)$/GET \1 500 \2/p' truth | sort > want

@@ -81,6 +81,16 @@ done
 # A recording has the same: a thread that ran managed code waits for the collection, above the method that it ran; each
 # collection is the way to the safe point and the work.
 recorded() {
+  local try
+  for try in 1 2 3; do
+    record_waits && break
+    [ $try != 3 ] || { cat "$WORK/wall.folded"; fail "the worker does not wait for GC"; }
+  done
+  ! grep 'lambda#4.*\[waits for' "$WORK/wall.folded" || fail "the sleeper waits for GC"
+  parts_of_pauses
+}
+# Returns whether the worker mostly waits for collections. Where other programs take the processors, it waits for those.
+record_waits() {
   timeout 300 "$CLRSNAP" record --mode wall,gc -d 2 -o "$WORK/gc.clrsnap" "$pid" > "$WORK/record.out" 2>&1 ||
     { cat "$WORK/record.out"; fail "record"; }
   for mode in wall gc; do
@@ -88,10 +98,7 @@ recorded() {
   done
   # The second lambda is the worker, the fourth the sleeper. A sample may find the worker on its way to the wait.
   awk '/Program.Main.lambda#2;/ { all += $NF } /Program.Main.lambda#2;\[waits for GC\] / { waits += $NF }
-    END { exit !(waits > all / 2) }' "$WORK/wall.folded" ||
-    { cat "$WORK/wall.folded"; fail "the worker does not wait for GC"; }
-  ! grep 'lambda#4.*\[waits for' "$WORK/wall.folded" || fail "the sleeper waits for GC"
-  parts_of_pauses
+    END { exit !(waits > all / 2) }' "$WORK/wall.folded"
 }
 # Both parts of a pause have the stack of the thread that has asked for the collection. Where other programs take the
 # processor from the walks, some are put off, and have no stack.
