@@ -9,20 +9,19 @@ import re
 import sys
 import xml.etree.ElementTree as xml
 
-
 LAST_LINES = 12
 
 
-def failed(results):
+def failed(cases):
     """The (name, last lines) of each test that has failed."""
-    for case in xml.parse(results).getroot().iter("testcase"):
+    for case in cases:
         if case.find("failure") is not None:
             yield case.get("name"), (case.findtext("system-out") or "").strip().splitlines()[-LAST_LINES:]
 
 
-def skipped(results):
+def skipped(cases):
     """The (name, reason) of each skipped test or case."""
-    for case in xml.parse(results).getroot().iter("testcase"):
+    for case in cases:
         name, said = case.get("name"), "".join(case.findtext("system-out") or "")
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         if case.find("skipped") is not None:
@@ -34,17 +33,17 @@ def skipped(results):
 
 def main():
     results, listed = sys.argv[1:]
-    names = {case.get("name") for case in xml.parse(results).getroot().iter("testcase")}
+    cases = list(xml.parse(results).getroot().iter("testcase"))
     with open(listed) as lines:
         allowed = dict(line.split(None, 1) for line in lines if line.strip() and not line.startswith("#"))
-    for name, lines in failed(results):
+    for name, lines in failed(cases):
         print(f"failed: {name}:", *lines, sep="\n  ")
     strict, bad = os.environ.get("CI") == "true", []
-    found = sorted(set(skipped(results)))
+    found = sorted(set(skipped(cases)))
     for name, reason in found:
         print(f"skipped: {name}: {reason}" + (f" (in the list: {allowed[name].strip()})" if name in allowed else ""))
         bad += [name] if name not in allowed else []
-    if not names:
+    if not cases:
         sys.exit("no test was run")
     if strict and bad:
         sys.exit(f"{len(bad)} skipped of which tests/skipped.txt knows nothing: with CI=true that is a failure")

@@ -15,9 +15,9 @@ callers() {
     for (i = NF; i > 0; i--) { if ($i ~ /(^|[.])Mark[.]At$/) at = 1; else if (at) { print $i; break } } }' |
     LC_ALL=C sort -u
 }
+by_perf
 # The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine
 # samples may be late by that much, and a name may have none: then the test tries again. An extra name fails at once.
-by_perf
 for try in 1 2 3; do
   "$BUILD/bin/clrsnap" record "${PERF[@]}" -F 999 --native off -o pretty.collapsed -o all.clrsnap -- "${target[@]}" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }

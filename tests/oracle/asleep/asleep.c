@@ -102,10 +102,10 @@ static void check_effects(const struct sleeper *s, int calls, int interrupted, i
   if (by_signal) return;
   ORACLE_CHECK(interrupted == 0 && early == 0, "%s: %d of %d waits interrupted, %d early", s->name,
                interrupted, calls, early);
-  ORACLE_CHECK(s->walks >= 50, "%s: only %u walks", s->name, s->walks);
+  ORACLE_CHECK(s->walks >= 100, "%s: only %u walks", s->name, s->walks);
   ORACLE_CHECK(s->woken * 100ull <= s->walks * 5ull,
                "%s: %u of %u walks by signal although it was blocked", s->name, s->woken, s->walks);
-  ORACLE_CHECK(s->asleep >= 3, "%s: only %u walks without a signal", s->name, s->asleep);
+  ORACLE_CHECK(s->asleep >= 30, "%s: only %u walks without a signal", s->name, s->asleep);
   ORACLE_CHECK(s->elsewhere * 20ull <= s->walks, "%s: %u walks showed it elsewhere", s->name,
                s->elsewhere);
   // By itself a wait takes one switch; some of the runtime's take two or three.
