@@ -85,9 +85,13 @@ bool cs_proc_stack(pid_t pid, unsigned long long *out) {
   return field_of_stat(pid, 28, out) && *out > 1;
 }
 
-// A process loses its root directory a little before it becomes a zombie.
+// Before a process becomes a zombie, it loses its memory, which takes a while, and then its root
+// directory; the kernel's flags say so earlier than either.
 bool cs_proc_has_ended(pid_t pid) {
+  enum { FLAGS = 9, EXITING = 4 };  // the field of stat, and PF_EXITING
+  unsigned long long flags;
   char path[32], link[8];
+  if (field_of_stat(pid, FLAGS, &flags) && (flags & EXITING) != 0) return true;
   (void)snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
   return readlink(path, link, sizeof link) < 0 && (errno == ENOENT || errno == ESRCH);
 }

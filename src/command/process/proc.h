@@ -25,7 +25,7 @@ bool cs_proc_stack(pid_t pid, unsigned long long *out);
 // zombie's, a thread of the kernel, or nobody's, *err says so, and which process may have been
 // meant.
 bool cs_proc_check(pid_t pid, struct cs_error *err);
-// It has ended, or is so far in its end that it has no files any more.
+// It has ended, or is so far in its end that it may have no memory any more.
 bool cs_proc_has_ended(pid_t pid);
 // By a signal or by a tracer.
 bool cs_proc_is_stopped(pid_t pid);

@@ -5,12 +5,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +30,42 @@ static pid_t zombie(void) {
   assert_true(pid > 0);
   assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
   return pid;
+}
+
+// Returns whether a byte of another process's memory can be read.
+static bool readable(pid_t pid, void *address) {
+  char byte;
+  struct iovec local = {&byte, 1}, remote = {address, 1};
+  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1;
+}
+
+// Its memory is the first thing that it loses, and much memory takes the kernel a while.
+static void a_process_that_has_lost_its_memory_has_ended(void **state) {
+  (void)state;
+  enum { MUCH = 256 << 20 };
+  void *memory = mmap(NULL, MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(memory, MAP_FAILED);
+  (void)madvise(memory, MUCH, MADV_NOHUGEPAGE);
+  int ready[2];
+  char byte;
+  assert_int_equal(pipe(ready), 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    memset(memory, 1, MUCH);
+    (void)!write(ready[1], "x", 1);
+    for (;;) (void)pause();
+  }
+  assert_true(pid > 0);
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  assert_true(readable(pid, memory));
+  assert_false(cs_proc_has_ended(pid));
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  while (readable(pid, memory)) continue;
+  assert_true(cs_proc_has_ended(pid));
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  (void)munmap(memory, MUCH);
+  (void)close(ready[0]);
+  (void)close(ready[1]);
 }
 
 static void a_process_that_ends_has_ended(void **state) {
@@ -117,6 +156,7 @@ static void a_number_is_what_it_is(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_process_that_ends_has_ended),
+      cmocka_unit_test(a_process_that_has_lost_its_memory_has_ended),
       cmocka_unit_test(too_few_files_are_the_commands),
       cmocka_unit_test(a_number_is_what_it_is),
   };
