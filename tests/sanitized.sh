@@ -25,6 +25,8 @@ fi
 if ! "${cmake%cmake}ctest" --test-dir "$build" -L '^sanitized$' -j2 --no-tests=error --output-on-failure \
   --test-output-size-failed 100000 > "$build.log" 2>&1; then
   grep -v ' Passed ' "$build.log"
+  # The last lines of a failed test are repeated at the end of a run.
+  grep -aE '^\[ +(ERROR|LINE|FAILED) +\]|^SUMMARY: ' "$build.log" | head -10
   exit 1
 fi
 grep 'tests passed' "$build.log"
