@@ -6,6 +6,7 @@
 // Signal-safe: no.
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -13,6 +14,20 @@
 
 namespace guest {
 namespace {
+
+// What a walk has shown: how many frames, and the oldest managed method.
+struct Walk {
+  unsigned frames = 0;
+  FunctionID oldest = 0;
+};
+
+HRESULT look_at_frame(FunctionID function, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[],
+                      void *data) {
+  auto *walk = static_cast<Walk *>(data);
+  walk->frames++;
+  if (function != 0) walk->oldest = function;
+  return S_OK;
+}
 
 HRESULT count_frame(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], void *data) {
   ++*static_cast<unsigned *>(data);
@@ -46,6 +61,7 @@ class Rounds final : public Mode {
     notes.say("rounds %zu p10 %llu p50 %llu p90 %llu max %llu", times.size(), ns(at(0.1)),
               ns(at(0.5)), ns(at(0.9)), ns(at(1)));
     notes.say("walks %lu frames %lu", walks_, frames_);
+    notes.say("oldest methods %zu", oldest_.size());
     for (const auto &one : answers_)
       notes.say("answer 0x%08x %lu", static_cast<unsigned>(one.first), one.second);
   }
@@ -59,19 +75,21 @@ class Rounds final : public Mode {
     ThreadID id;
     ULONG got = 0;
     while (all->Next(1, &id, &got) == S_OK && got == 1) {
-      unsigned frames = 0;
+      Walk walk;
       DWORD tid = 0;
       info->GetThreadInfo(id, &tid);
       HRESULT hr =
-          info->DoStackSnapshot(id, count_frame, COR_PRF_SNAPSHOT_DEFAULT, &frames, nullptr, 0);
+          info->DoStackSnapshot(id, look_at_frame, COR_PRF_SNAPSHOT_DEFAULT, &walk, nullptr, 0);
       walks_++;
-      frames_ += frames;
+      frames_ += walk.frames;
+      if (hr == S_OK) oldest_.insert(walk.oldest);
       answers_[hr]++;
     }
     all->Release();
   }
 
   unsigned long walks_ = 0, frames_ = 0;
+  std::set<FunctionID> oldest_;  // a walk that is cut short ends in another method
   std::map<HRESULT, unsigned long> answers_;
 };
 

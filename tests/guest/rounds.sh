@@ -4,6 +4,8 @@
 #   endings   with CLRSNAP_ELIDE_SUSPEND=1 threads end beside a round as they do without one, and what is asked of one
 #             that has ended is refused
 #   sleeping  a round over 100 threads that sleep: plainly, through the drop-in, and with CLRSNAP_ELIDE_SUSPEND=1
+#   running   a round over ten threads that run, with CLRSNAP_ELIDE_SUSPEND=1: the threads are asked together, so it takes
+#             less than walks one after the other; and every walk of such a thread is complete
 #   late      a callback that outlasts its hold, and a walk in it, with CLRSNAP_HOLD=1 and CLRSNAP_ELIDE_SUSPEND=1
 #   circle    two walkers that each want the thread that the other one holds, with CLRSNAP_HOLD=1
 # CLRSNAP_LIB=FILE is another build of the drop-in.
@@ -57,6 +59,26 @@ case $WHAT in
     [ $((dropin * 2)) -lt $((plain * 3)) ] || fail "a round takes $dropin ns through the drop-in, $plain plainly"
     [ "$elided" -lt $((plain * 2)) ] || fail "a round takes $elided ns with elided stops, $plain plainly"
     pass "half of the rounds take less than $plain ns plainly, $dropin through the drop-in, $elided with elided stops"
+    ;;
+  running)
+    # By turns, each time two programs of the same library: walks between the two calls, and walks without them.
+    export GUEST_SECONDS=3 CLRSNAP_ELIDE_SUSPEND=1
+    for run in round single; do declare "$run="; done
+    for turn in 1 2 3; do
+      guest round "$ours" rounds mix 0 10 0 0
+      GUEST_STOP=0 guest single "$ours" rounds mix 0 10 0 0
+      for run in round single; do
+        half=$(number $run "rounds .* p50 ([0-9]+) .*")
+        sed -n "s/^say\trounds/turn $turn, $run: rounds/p" "$WORK/$run"
+        [ "${!run:-$half}" -lt "$half" ] || declare "$run=$half"
+        good=$(number $run 'answer 0x00000000 ([0-9]+)') rounds=$(number $run 'rounds ([0-9]+) .*')
+        [ "${rounds:-0}" -gt 0 ] && [ "${good:-0}" -ge $((rounds * 10)) ] || fail "$run: $good walks in $rounds rounds"
+        oldest=$(number $run 'oldest methods ([0-9]+)')  # the main thread's, and that of all others
+        [ "$oldest" = 2 ] || fail "$run: walks end in $oldest different methods"
+      done
+    done
+    [ $((round * 2)) -lt "$single" ] || fail "a round takes $round ns, and walks one after the other $single"
+    pass "half of the rounds take less than $round ns, and of walks one after the other $single"
     ;;
   late)
     CLRSNAP_HOLD=1 CLRSNAP_ELIDE_SUSPEND=1 guest late "$ours" late stacks

@@ -20,8 +20,8 @@ static unsigned used;
 #define TARGET_CODE __attribute__((noinline, section("target_code")))
 extern const char __start_target_code[], __stop_target_code[];
 
-static volatile uint64_t sink;
 TARGET_CODE static void beat(struct target *target) {
+  volatile uint64_t sink = 0;
   while (!atomic_load(&target->quit)) {
     atomic_fetch_add(&target->beats, 1);
     errno = 77;

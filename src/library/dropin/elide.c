@@ -18,6 +18,7 @@
 #include "dropin/guest.h"
 #include "life/altstacks_soon.h"
 #include "life/runtime.h"
+#include "snapshot/round.h"
 #include "threads/registry.h"
 
 // Longer than walks of thousands of threads take (10 us each), and short enough for a program whose
@@ -42,6 +43,7 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
   if (!cs_cas(&guest->suspended, &running, 1)) return CORPROF_E_SUSPENSION_IN_PROGRESS;
   cs_store_release(&guest->deaths, cs_registry_deaths());
   cs_store_release(&guest->suspender, (uint32_t)gettid());
+  cs_round_begin();
   return S_OK;
 }
 
@@ -54,6 +56,7 @@ static HRESULT resume_runtime(ICorProfilerInfo15 *self) {
     cs_runtime_stopped_by(0);
     return theirs->lpVtbl->ResumeRuntime(theirs);
   }
+  cs_round_end();
   (void)syscall(SYS_futex, &guest->suspended, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
   return S_OK;
 }

@@ -114,6 +114,11 @@ bool cs_runtime_is_stopped_by_caller(void) {
   return tid != 0 && tid == cs_own_tid();
 }
 
+bool cs_library_may_ask_now(const struct cs_thread *thread) {
+  return cs_load_acquire(&cs_signal.small_stacks) == 0 && cs_thread_room(thread) != CS_ROOM_SMALL &&
+         (cs_library.info == NULL || cs_thread_may_be_signalled(thread));
+}
+
 bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err) {
   if (cs_load_acquire(&cs_signal.small_stacks) != 0)
     return cs_error_set(err, "%s", cs_small_stacks_reason());

@@ -15,6 +15,9 @@ void cs_library_altstacks_soon(bool at_once);
 // for a bounded time. If the caller itself has stopped the runtime, *flags gets
 // CS_REQUEST_ALTSTACK.
 bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err);
+// The same without waiting, for a caller that has not stopped the runtime. Returns whether the
+// thread may be sent a signal now.
+bool cs_library_may_ask_now(const struct cs_thread *thread);
 // Notes the thread of the drop-in's guest that has called SuspendRuntime; 0 after ResumeRuntime.
 void cs_runtime_stopped_by(uint32_t tid);
 bool cs_runtime_is_stopped_by_caller(void);

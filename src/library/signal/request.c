@@ -17,7 +17,7 @@ enum { FUTEX_WAKE_PRIVATE = 1 | 128, FUTEX_WAIT_BITSET_PRIVATE = 9 | 128 };
 #define FUTEX_BITSET_ANY 0xFFFFFFFFu
 enum { ERRNO_TIMEDOUT = 110 };
 
-struct cs_request cs_requests[CS_REQUEST_SLOTS];
+struct cs_request cs_requests[CS_REQUEST_ALL];
 
 CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
@@ -95,7 +95,7 @@ CS_ISLAND static void wait_while_held(struct cs_request *request, uint64_t seque
 CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
                                 uint64_t entry_tsc) {
   uint64_t index = (value & 0xFFFF) >> 1, sequence = value >> 16;
-  if (index >= CS_REQUEST_SLOTS) return;
+  if (index >= CS_REQUEST_ALL) return;
   struct cs_request *request = &cs_requests[index];
   uint64_t expected = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
   uint64_t walking = CS_REQUEST_WORD(sequence, CS_REQUEST_WALKING);
@@ -107,7 +107,9 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   request->capture.stop = CS_STOP_NONE;
   cs_altstack_of(ucontext, &request->stack.alt_lo, &request->stack.alt_hi);
   request->thread_pointer = cs_thread_pointer();
-  if (!is_target(request))
+  bool unpinned = (request->flags & CS_REQUEST_UNPINNED) != 0;
+  if (!is_target(request) ||
+      (unpinned && !cs_thread_pin_self(request->thread, request->clr_thread)))
     request->answer = CS_ANSWER_WRONG_THREAD;
   else if (request->flags & CS_REQUEST_INTRODUCE)
     request->answer = CS_ANSWER_WALKED;
@@ -121,6 +123,7 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
       cs_altstack_install(&request->thread->altstack, ucontext);
   }
 
+  if (unpinned && request->answer != CS_ANSWER_WRONG_THREAD) cs_thread_unpin_self(request->thread);
   bool hold = (request->flags & CS_REQUEST_HOLD) && request->answer == CS_ANSWER_WALKED;
   request->exit_tsc = cs_tsc();
   expected = walking;

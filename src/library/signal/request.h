@@ -27,7 +27,12 @@
 #include "signal/capture.h"
 #include "signal/thread.h"
 
-enum { CS_REQUEST_SLOTS = 64 };  // requests at a time; a further requester waits for a slot
+enum {
+  CS_REQUEST_SLOTS = 64,  // requests at a time; a further requester waits for a slot
+  // Further slots, for threads that are asked before somebody wants their walk (snapshot/round.h).
+  CS_REQUEST_AHEAD = 256,
+  CS_REQUEST_ALL = CS_REQUEST_SLOTS + CS_REQUEST_AHEAD,
+};
 
 enum cs_request_state {
   CS_REQUEST_FREE,
@@ -50,6 +55,7 @@ enum cs_request_flag {
                              // suspended
   CS_REQUEST_LOGICAL = 32,   // frames as DoStackSnapshot reports them are enough (request.reported)
   CS_REQUEST_ROUND = 64,     // for a while, an unchanged CPU clock proves that a thread has slept
+  CS_REQUEST_UNPINNED = 128,  // asked ahead: not the requester pins the thread, but its handler
 };
 
 enum cs_request_answer {
@@ -91,7 +97,7 @@ struct cs_request {
   struct cs_reported reported[CS_MOST_REPORTED];
 };
 
-extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility("hidden")));
+extern struct cs_request cs_requests[CS_REQUEST_ALL] __attribute__((visibility("hidden")));
 
 #define CS_REQUEST_STATE(word) ((enum cs_request_state)((word)&0xFFFFu))
 #define CS_REQUEST_WORD(sequence, state) ((uint64_t)(sequence) << 16 | (uint64_t)(state))

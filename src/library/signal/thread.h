@@ -103,6 +103,7 @@ struct cs_thread {
   uint32_t index;     // its place in the registry
   uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet
   uint32_t walkers;         // how many walks pin it: ThreadDestroyed waits for 0 (contract: C18)
+  uint32_t ahead;           // snapshot/round.c: 1 + its place there; 0: not met yet
   uint32_t room;            // enum cs_stack_room, of a native thread: threads/native_stack.c
   uint32_t ending;          // 1: ThreadDestroyed has begun, and the runtime's Thread goes with it
   struct cs_altstack altstack;
@@ -111,6 +112,13 @@ struct cs_thread {
   struct cs_label_slot *label;  // signal/label.h; NULL: it has had none so far
   struct cs_cooldown cooldown;
 };
+
+// In `walkers`: the last unpin wakes ThreadDestroyed.
+#define CS_THREAD_AWAITED 0x80000000u
+
+// cs_thread_pin and cs_thread_unpin (threads/registry.h) for a thread's own handler.
+CS_ISLAND bool cs_thread_pin_self(struct cs_thread *thread, uint64_t clr_thread);
+CS_ISLAND void cs_thread_unpin_self(struct cs_thread *thread);
 
 // Returns whether this is the entry of the calling thread. A signal that was on its way when its
 // thread ended may arrive on the next owner of the tid. The kernel is asked for the tid once per

@@ -188,10 +188,10 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
 
 // Registers that only a CONTEXT needs are not followed without one.
 static uint32_t request_flags(const struct cs_delivery *to) {
-  if (to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT) return 0;
-  if (to->flags & CLRSNAP_REPORT_DYNAMIC) return CS_REQUEST_PLAIN;
-  return CS_REQUEST_PLAIN | CS_REQUEST_LOGICAL |
-         (to->flags & CS_SNAPSHOT_ROUND ? CS_REQUEST_ROUND : 0);
+  uint32_t round = to->flags & CS_SNAPSHOT_ROUND ? CS_REQUEST_ROUND : 0;
+  if (to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT) return round;
+  if (to->flags & CLRSNAP_REPORT_DYNAMIC) return CS_REQUEST_PLAIN | round;
+  return CS_REQUEST_PLAIN | CS_REQUEST_LOGICAL | round;
 }
 
 // Captures, lets the target run on, then calls back. `thread` NULL: the calling thread, whose walk

@@ -9,11 +9,15 @@
 #include "life/function.h"
 #include "life/images.h"
 #include "snapshot/complete.h"
+#include "snapshot/round.h"
 #include "snapshot/self.h"
 #include "snapshot/sleeping.h"
 #include "threads/ask.h"
 #include "threads/own_tid.h"
 #include "threads/registry.h"
+#include "threads/threads.h"
+
+enum { LOOK_MS = 20 };  // between two looks whether a thread that was asked has fallen asleep
 
 // Returns 0 if the calling thread has no ThreadID.
 static uint64_t clr_thread_of_caller(void) {
@@ -75,6 +79,69 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
   return hr;
 }
 
+// ---- Another thread ----
+
+static void prepare(struct cs_request *request, uint32_t flags, const struct cs_regs *seed) {
+  if (seed != NULL) request->seed = *seed;
+  request->answer = CS_ANSWER_WALKED;  // the walk of a sleeping thread does not set it
+  request->capture.self = request->capture.held = request->capture.seeded = false;
+  request->capture.kept = request->capture.asleep = false;
+  request->reported_count = 0;
+  request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
+  request->capture.module_deaths = cs_module_deaths();
+}
+
+// The thread was asked ahead, together with others: waits for its walk, which is then in a slot of
+// its own, *request, in place of the caller's. If the thread falls asleep meanwhile, with signals
+// blocked, it is walked as any sleeper. Sets *ask_alone if the walk cannot be used.
+static enum cs_ask await_ahead(struct cs_request **request, struct cs_thread *thread,
+                               const struct cs_ahead *ahead, bool *ask_alone,
+                               struct cs_error *err) {
+  uint32_t ms = 0, tid = ahead->request->tid;
+  for (; !cs_request_wait(ahead->request, LOOK_MS); ms += LOOK_MS) {
+    (*request)->capture.asleep = cs_asleep_walk(*request, thread, 0);
+    if (!(*request)->capture.asleep && ms < cs_threads.answer_timeout_ms) continue;
+    cs_round_give_back(thread, ahead);
+    if ((*request)->capture.asleep) return CS_ASK_ANSWERED;
+    (void)cs_request_release(*request);
+    return cs_request_explain(tid, ms, err);
+  }
+  *ask_alone = !cs_round_is_good(ahead->request);
+  (void)cs_request_release(*ask_alone ? ahead->request : *request);
+  if (!*ask_alone) *request = ahead->request;
+  return CS_ASK_ANSWERED;
+}
+
+// Asks the thread alone, unless it sleeps.
+static enum cs_ask ask_alone(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
+                             struct cs_error *err) {
+  uint64_t runs = 0;
+  // A thread must be in its handler to be held; otherwise a sleeping thread is not woken.
+  request->capture.asleep =
+      !(flags & CS_REQUEST_HOLD) &&
+      (cs_asleep_recall(request, thread, flags, &runs) || cs_asleep_walk(request, thread, runs));
+  bool asleep = request->capture.asleep;
+  if (!asleep && !cs_library_may_ask(thread, &flags, err)) {
+    (void)cs_request_release(request);
+    return CS_ASK_NO_ANSWER;
+  }
+  enum cs_ask ask = asleep ? CS_ASK_ANSWERED : cs_request_ask(request, thread, flags, err);
+  if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture) &&
+      cs_library_may_ask(thread, &flags, err))
+    ask = cs_request_ask(request, thread, flags, err);
+  if (!asleep && (flags & CS_REQUEST_ROUND) != 0) cs_round_note(thread, flags);
+  return ask;
+}
+
+static enum cs_ask ask_other(struct cs_request **request, struct cs_thread *thread, uint32_t flags,
+                             struct cs_error *err) {
+  struct cs_ahead ahead;
+  bool alone = (flags & (CS_REQUEST_ROUND | CS_REQUEST_SEED)) != CS_REQUEST_ROUND ||
+               !cs_round_take(thread, flags, &ahead);
+  enum cs_ask ask = alone ? CS_ASK_ANSWERED : await_ahead(request, thread, &ahead, &alone, err);
+  return alone ? ask_alone(*request, thread, flags, err) : ask;
+}
+
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err) {
   *take = (struct cs_take){.thread = thread};
@@ -84,31 +151,9 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     (void)cs_take_end(take);
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
-  if (seed != NULL) {
-    request->seed = *seed;
-    flags |= CS_REQUEST_SEED;
-  }
-  request->answer = CS_ANSWER_WALKED;  // the walk of a sleeping thread does not set it
-  request->capture.self = request->capture.held = request->capture.seeded = false;
-  request->capture.kept = false;
-  request->reported_count = 0;
-  request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
-  request->capture.module_deaths = cs_module_deaths();
-  uint64_t runs = 0;
-  // A thread must be in its handler to be held; otherwise a sleeping thread is not woken.
-  request->capture.asleep =
-      !(flags & CS_REQUEST_HOLD) &&
-      (cs_asleep_recall(request, thread, flags, &runs) || cs_asleep_walk(request, thread, runs));
-  if (!request->capture.asleep && !cs_library_may_ask(thread, &flags, err)) {
-    (void)cs_request_release(request);
-    (void)cs_take_end(take);
-    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  }
-  enum cs_ask ask =
-      request->capture.asleep ? CS_ASK_ANSWERED : cs_request_ask(request, thread, flags, err);
-  if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture) &&
-      cs_library_may_ask(thread, &flags, err))
-    ask = cs_request_ask(request, thread, flags, err);
+  if (seed != NULL) flags |= CS_REQUEST_SEED;
+  prepare(request, flags, seed);
+  enum cs_ask ask = ask_other(&request, thread, flags, err);
   if (ask != CS_ASK_ANSWERED) {
     (void)cs_take_end(take);
     if (ask == CS_ASK_GONE) cs_error_set(err, "the thread has ended");

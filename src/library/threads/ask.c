@@ -29,6 +29,8 @@
 
 enum {
   PREFAULT_BYTES = 64 * 1024,  // about 680 frames: most handlers take no page fault
+  AHEAD_DEPTH = 1024,          // frames of a walk that is asked ahead, for the sake of memory,
+  AHEAD_PREFAULT = 8 * 1024,   // and the same for these
   // A running thread answers within 10 to 25 us (./dev bench). While the requester polls, the
   // target need not wake it, which is half of what a walk costs the target.
   AWAKE_NS = 40000,
@@ -37,15 +39,25 @@ enum {
   ALTSTACK_MS = 10,
 };
 
+uint32_t cs_processors(void) {
+  static uint32_t count;  // sysconf reads a file
+  uint32_t known = cs_load_relaxed(&count);
+  if (known != 0) return known;
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  known = online > 0 ? (uint32_t)online : 1;
+  cs_store_relaxed(&count, known);
+  return known;
+}
+
 static uint64_t deadline_ns(uint32_t ms) {
   return cs_clock_now_ns() + ms * 1000000ull;
 }
 
-// Maps memory for the deepest walk, which the slot keeps for good; untouched pages cost nothing.
+// Maps memory for `wanted` frames, which the slot keeps for good; untouched pages cost nothing.
 // Raw system calls, since a handler may be the first to use a slot.
-static bool have_records(struct cs_request *request, struct cs_error *err) {
+static bool have_room(struct cs_request *request, uint32_t wanted, size_t prefault,
+                      struct cs_error *err) {
   struct cs_capture *capture = &request->capture;
-  uint32_t wanted = cs_threads.max_depth;
   capture->records = capture->memory;
   capture->again = capture->at_call = false;
   if (capture->capacity >= wanted) return true;
@@ -61,19 +73,25 @@ static bool have_records(struct cs_request *request, struct cs_error *err) {
         (long)((capture->capacity + CS_AGAIN_ROOM + CS_AGAIN_MAX) * sizeof(struct cs_record)), 0,
         0);
   capture->records = capture->memory = (struct cs_record *)(uintptr_t)at;
-  memset(capture->memory, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
+  memset(capture->memory, 0, size < prefault ? size : prefault);
   capture->capacity = wanted;
   capture->last = (struct cs_again){.records = capture->memory + wanted};
   return true;
 }
 
+static bool have_records(struct cs_request *request, struct cs_error *err) {
+  return have_room(request, cs_threads.max_depth, PREFAULT_BYTES, err);
+}
+
+static bool claim(struct cs_request *request) {
+  uint64_t word = cs_load_acquire(&request->word);
+  uint64_t claimed = CS_REQUEST_WORD(CS_REQUEST_SEQUENCE(word), CS_REQUEST_CLAIMED);
+  return CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&request->word, &word, claimed);
+}
+
 static struct cs_request *claim_any(void) {
-  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
-    uint64_t word = cs_load_acquire(&cs_requests[i].word);
-    uint64_t claimed = CS_REQUEST_WORD(CS_REQUEST_SEQUENCE(word), CS_REQUEST_CLAIMED);
-    if (CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&cs_requests[i].word, &word, claimed))
-      return &cs_requests[i];
-  }
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++)
+    if (claim(&cs_requests[i])) return &cs_requests[i];
   return NULL;
 }
 
@@ -118,8 +136,8 @@ bool cs_request_release(struct cs_request *request) {
   return CS_REQUEST_STATE(word) != CS_REQUEST_EXPIRED;
 }
 
-// Sets `err` to why a thread did not respond, by its status file.
-static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *err) {
+// By its status file.
+enum cs_ask cs_request_explain(uint32_t tid, uint32_t ms, struct cs_error *err) {
   char path[64], line[256], state = '?';
   unsigned long long blocked = 0;
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
@@ -201,12 +219,10 @@ static bool give_up(struct cs_request *request, uint64_t sequence) {
   return !cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_PARKED));
 }
 
-static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
-  uint64_t until = deadline_ns(ms);
-  if (request->flags & CS_REQUEST_HOLD) until = hold_end(until);
+static bool wait_until(struct cs_request *request, uint64_t until) {
   struct timespec at = cs_timespec_of(until);
   uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
-  bool may_sleep = sysconf(_SC_NPROCESSORS_ONLN) < 2;
+  bool may_sleep = cs_processors() < 2;
   for (;;) {
     uint64_t word = cs_load_acquire(&request->word);
     enum cs_request_state state = CS_REQUEST_STATE(word);
@@ -220,8 +236,18 @@ static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint3
     if (__atomic_load_n(&request->word, __ATOMIC_SEQ_CST) != word) continue;
     long rc = syscall(SYS_futex, &request->word, FUTEX_WAIT_BITSET_PRIVATE, (uint32_t)word, &at,
                       NULL, FUTEX_BITSET_MATCH_ANY);
-    if (rc != 0 && errno == ETIMEDOUT) return give_up(request, sequence);
+    if (rc != 0 && errno == ETIMEDOUT) return false;
   }
+}
+
+bool cs_request_wait(struct cs_request *request, uint32_t ms) {
+  return wait_until(request, deadline_ns(ms));
+}
+
+static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
+  uint64_t until = deadline_ns(ms);
+  if (request->flags & CS_REQUEST_HOLD) until = hold_end(until);
+  return wait_until(request, until) || give_up(request, sequence);
 }
 
 enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
@@ -269,7 +295,7 @@ enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_
     return CS_ASK_NO_ANSWER;
   }
   if (wait_for_answer(request, asked, ms)) return CS_ASK_ANSWERED;
-  return explain_silence(tid, ms, err);
+  return cs_request_explain(tid, ms, err);
 }
 
 static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
@@ -300,6 +326,8 @@ enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *t
   request->tid = cs_load_acquire(&thread->tid);
   request->clr_thread = thread->clr_thread;
   request->max_depth = cs_threads.max_depth;
+  if (request->max_depth > request->capture.capacity)
+    request->max_depth = request->capture.capacity;
   if (request->tid == 0) {
     (void)cs_request_release(request);
     return CS_ASK_GONE;
@@ -324,4 +352,38 @@ enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread,
     return CS_ASK_GONE;
   }
   return ask;
+}
+
+// ---- Asked ahead ----
+
+static struct cs_request *claim_ahead(uint32_t i) {
+  struct cs_request *request = &cs_requests[CS_REQUEST_SLOTS + i];
+  uint32_t depth = cs_threads.max_depth < AHEAD_DEPTH ? cs_threads.max_depth : AHEAD_DEPTH;
+  if (!claim(request)) return NULL;
+  if (have_room(request, depth, AHEAD_PREFAULT, NULL)) return request;
+  (void)cs_request_release(request);
+  return NULL;
+}
+
+struct cs_request *cs_request_ask_ahead(uint32_t i, struct cs_thread *thread, bool plain,
+                                        uint32_t module_deaths, uint64_t *asked) {
+  if (cs_load_acquire(&thread->stack.hi) == 0) return NULL;  // it would have to introduce itself
+  struct cs_error err;
+  uint32_t flags = CS_REQUEST_UNPINNED | (plain ? CS_REQUEST_PLAIN : 0u);
+  struct cs_request *request = claim_ahead(i);
+  if (request == NULL) return NULL;
+  struct cs_capture *capture = &request->capture;
+  request->answer = CS_ANSWER_NOT_READY;
+  request->reported_count = 0;
+  capture->self = capture->held = capture->seeded = capture->asleep = capture->kept = false;
+  capture->plain = plain;
+  capture->module_deaths = module_deaths;
+  if (cs_request_introduce(request, thread, flags, &err) == CS_ASK_ANSWERED &&
+      cs_request_post(request, flags, asked, &err) == CS_ASK_ANSWERED)
+    return request;
+  return NULL;
+}
+
+void cs_request_cancel(struct cs_request *request, uint64_t asked) {
+  if (give_up(request, asked)) (void)cs_request_release(request);
 }

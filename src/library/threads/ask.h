@@ -11,6 +11,8 @@ enum cs_ask {
   CS_ASK_GONE,       // no such thread
   CS_ASK_NO_ANSWER,  // not in time, or the signal could not be sent; `err` says why
 };
+// Returns the machine's number of processors, as it was when first asked for.
+uint32_t cs_processors(void);
 // Claims a slot, with memory for the deepest walk. Returns NULL if none was free in time.
 struct cs_request *cs_request_claim(struct cs_error *err);
 // The same without waiting. Async-signal-safe, as is the release of such a slot.
@@ -29,5 +31,17 @@ enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *t
                                  uint32_t flags, struct cs_error *err);
 enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
                             struct cs_error *err);
+// Waits for the answer for `ms`, without giving the request up. Returns whether it has come.
+bool cs_request_wait(struct cs_request *request, uint32_t ms);
+// Sets `err` to why the thread has not answered.
+enum cs_ask cs_request_explain(uint32_t tid, uint32_t ms, struct cs_error *err);
 enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
                              struct cs_error *err);
+
+// For a thread whose walk nobody waits for yet. Claims the slot CS_REQUEST_SLOTS + `i`, with memory
+// for a walk of some hundred frames, and asks the thread, which need not stay pinned after that.
+// Returns NULL if it cannot be asked. The slot is the caller's until it is released, or cancelled,
+// if it has not been waited for.
+struct cs_request *cs_request_ask_ahead(uint32_t i, struct cs_thread *thread, bool plain,
+                                        uint32_t module_deaths, uint64_t *asked);
+void cs_request_cancel(struct cs_request *request, uint64_t asked);

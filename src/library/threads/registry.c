@@ -29,8 +29,6 @@
 #include "threads/sleeper.h"
 #include "threads/stackmap.h"
 
-#define AWAITED 0x80000000u  // in struct cs_thread.walkers: the last unpin wakes ThreadDestroyed
-
 enum {
   MAX_THREADS = 65536,
   // ThreadDestroyed waits for walks that have time-outs of their own; this bounds the wait for a
@@ -165,6 +163,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->stack = (struct cs_stack){0};
   thread->sampling = 0;
   cs_store_relaxed(&thread->ending, 0u);
+  cs_store_relaxed(&thread->ahead, 0u);
   cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
   cs_store_relaxed(&thread->asked, 0u);
   cs_store_release(&thread->reported.times, 0u);
@@ -262,7 +261,7 @@ bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread) {
 }
 
 void cs_thread_unpin(struct cs_thread *thread) {
-  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == (AWAITED | 1))
+  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == (CS_THREAD_AWAITED | 1))
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
 }
 
@@ -271,8 +270,8 @@ void cs_thread_unpin(struct cs_thread *thread) {
 static void wait_for_walkers(struct cs_thread *thread) {
   uint64_t give_up = cs_clock_now_ns() + MAX_DESTROY_WAIT_S * 1000000000ull;
   uint32_t walkers;
-  while ((walkers = __atomic_fetch_or(&thread->walkers, AWAITED, __ATOMIC_SEQ_CST) | AWAITED) !=
-         AWAITED) {
+  while ((walkers = __atomic_fetch_or(&thread->walkers, CS_THREAD_AWAITED, __ATOMIC_SEQ_CST) |
+                    CS_THREAD_AWAITED) != CS_THREAD_AWAITED) {
     struct timespec second = {.tv_sec = 1};
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAIT_PRIVATE, walkers, &second, NULL, 0);
     if (cs_clock_now_ns() < give_up) continue;
@@ -282,7 +281,7 @@ static void wait_for_walkers(struct cs_thread *thread) {
         MAX_DESTROY_WAIT_S);
     break;
   }
-  __atomic_fetch_and(&thread->walkers, ~AWAITED, __ATOMIC_SEQ_CST);
+  __atomic_fetch_and(&thread->walkers, ~CS_THREAD_AWAITED, __ATOMIC_SEQ_CST);
 }
 
 void cs_registry_ended(struct cs_thread *thread) {
