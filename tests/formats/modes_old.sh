@@ -58,7 +58,7 @@ done
 pass "$VERSION: allocations, locks, waits, exceptions and collections"
 
 # A single mode, also by attach.
-timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k -o one.clrsnap -- "${target[@]}" 200 > truth 2> err || { cat err; fail "mode alloc alone"; }
+timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k --buffer 64 -o one.clrsnap -- "${target[@]}" 200 > truth 2> err || { cat err; fail "mode alloc alone"; }
 grep -q "samples in .* (alloc, .NET $VERSION)" err || { cat err; fail "mode alloc alone: the summary"; }
 timeout -k 5 300 "${target[@]}" allocate > out 2> err &
 CHILD=$!
@@ -73,8 +73,8 @@ awk '{ all += $NF } /;Modes.Program.AllocateFirst;byte\[\] / { first += $NF } /;
 pass "$VERSION: mode alloc alone, and by attach"
 
 # Of objects of all sizes in random order, a size's share is right but for chance: 4.5 standard deviations of so many ticks.
-timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k -o mix.folded -- "${target[@]}" mix 2000 > truth 2> err || { cat err; fail "the mix"; }
-python3 - << 'PYTHON' || fail "shares of a mix of sizes"
+timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k --buffer 64 -o mix.folded -- "${target[@]}" mix 2000 > truth 2> err || { cat err; fail "the mix"; }
+python3 - << 'PYTHON' || { cat err; fail "shares of a mix of sizes"; }
 import re
 
 true = {name: int(amount) for _, _, name, amount in map(str.split, open("truth"))}
