@@ -190,7 +190,7 @@ static void put_signature(out_t *out, const char *signature) {
 // A property has no parameter, or the value that is set.
 static bool is_indexer(const struct cs_mangled *name) {
   struct cs_piece list = parameters(name->signature), one;
-  size_t count = 0;
+  size_t count = name->parameters;
   while (next_parameter(&list, &one)) count++;
   struct cs_piece method = cs_piece_of(name->method);
   return count >= (cs_piece_begins(cs_piece_from(method, own_name(method)), "set_") ? 2 : 1);

@@ -12,12 +12,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // As in metadata, nested types with dots, generic arguments as in C#. NULL or "": none.
 struct cs_mangled {
   const char *space, *type, *method;
   const char *signature;  // "(int, string[])": distinguishes an indexer from a property
   bool show_signature;
+  uint32_t parameters;  // how many, if `signature` is NULL
 };
 
 enum cs_demangled {

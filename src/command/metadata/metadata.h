@@ -57,9 +57,10 @@ const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
 
 // ---- Names (names.c) ----
 struct cs_method_text {
-  char space[512];    // "System.Collections.Generic"
-  char type[2048];    // "List<T>.Enumerator", with the names of generic parameters
-  char method[1024];  // "MoveNext"
+  char space[512];      // "System.Collections.Generic"
+  char type[2048];      // "List<T>.Enumerator", with the names of generic parameters
+  char method[1024];    // "MoveNext"
+  uint32_t parameters;  // how many the method has; 0 also if that is not known
 };
 // What is shown in place of generic parameters, by their index: those of a type, which include the
 // enclosing types', and those of a method. NULL, or beyond `count`: the parameter's own name.

@@ -8,7 +8,14 @@
 
 enum { MAX_NESTING = 32, MAX_GENERIC = 64 };
 // Columns.
-enum { TYPE_NAME = 1, TYPE_SPACE = 2, TYPE_FIELDS = 4, TYPE_METHODS = 5, METHOD_NAME = 3 };
+enum {
+  TYPE_NAME = 1,
+  TYPE_SPACE = 2,
+  TYPE_FIELDS = 4,
+  TYPE_METHODS = 5,
+  METHOD_NAME = 3,
+  METHOD_SIGNATURE = 4
+};
 enum { FIELD_NAME = 1, FIELD_SIGNATURE = 2 };
 enum { REF_SCOPE = 0, REF_NAME = 1, REF_SPACE = 2 };
 enum { NESTED = 0, ENCLOSING = 1, PARAM_OWNER = 2, PARAM_NAME = 3 };
@@ -98,6 +105,27 @@ static bool add_type(struct cs_method_text *text, const struct cs_metadata *m, u
   return true;
 }
 
+// The signature in a row of `table` (ECMA-335 II.23.2). Returns false if there is none.
+static bool signature_of(const struct cs_metadata *m, enum cs_table table, uint32_t row,
+                         unsigned column, struct cs_slice *out) {
+  struct cs_slice heap = m->blobs;
+  uint32_t offset, size;
+  return cs_metadata_cell(m, table, row, column, &offset) && cs_slice_skip(&heap, offset) &&
+         cs_slice_compressed(&heap, &size, NULL) && cs_slice_cut(&heap, size, out);
+}
+
+static uint32_t parameters_of(const struct cs_metadata *m, uint32_t row) {
+  enum { GENERIC = 0x10 };
+  struct cs_slice s;
+  uint64_t convention;
+  uint32_t generic, count;
+  bool known = signature_of(m, CS_TABLE_METHOD_DEF, row, METHOD_SIGNATURE, &s) &&
+               cs_slice_number(&s, 1, &convention) &&
+               ((convention & GENERIC) == 0 || cs_slice_compressed(&s, &generic, NULL)) &&
+               cs_slice_compressed(&s, &count, NULL);
+  return known ? count : 0;
+}
+
 // A type's methods are a run of rows, which begins where TypeDef says.
 bool cs_metadata_method(const struct cs_metadata *m, uint32_t token,
                         const struct cs_generic_text *arguments, struct cs_method_text *text) {
@@ -111,6 +139,7 @@ bool cs_metadata_method(const struct cs_metadata *m, uint32_t token,
   add(&out, name, strlen(name));
   (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0, arguments->method,
                        arguments->method_count);
+  text->parameters = parameters_of(m, row);
   return true;
 }
 
@@ -160,19 +189,17 @@ static bool add_type_ref(struct cs_method_text *text, const struct cs_metadata *
   return true;
 }
 
-// Its signature (ECMA-335 II.23.2.4).
 bool cs_metadata_field_type(const struct cs_metadata *m, uint32_t row,
                             struct cs_method_text *text) {
   enum { FIELD = 6, STRUCT = 0x11, CLASS = 0x12, GENERIC = 0x15, TAG_BITS = 2, TAG = 3 };
-  struct cs_slice heap = m->blobs, s;
+  struct cs_slice s;
   uint64_t kind;
-  uint32_t offset, size, type;
+  uint32_t type;
   text->method[0] = '\0';
-  if (!cs_metadata_cell(m, CS_TABLE_FIELD, row, FIELD_SIGNATURE, &offset) ||
-      !cs_slice_skip(&heap, offset) || !cs_slice_compressed(&heap, &size, NULL) ||
-      !cs_slice_cut(&heap, size, &s) || !cs_slice_number(&s, 1, &kind) || kind != FIELD ||
-      !cs_slice_number(&s, 1, &kind) || (kind == GENERIC && !cs_slice_number(&s, 1, &kind)) ||
-      (kind != STRUCT && kind != CLASS) || !cs_slice_compressed(&s, &type, NULL))
+  if (!signature_of(m, CS_TABLE_FIELD, row, FIELD_SIGNATURE, &s) ||
+      !cs_slice_number(&s, 1, &kind) || kind != FIELD || !cs_slice_number(&s, 1, &kind) ||
+      (kind == GENERIC && !cs_slice_number(&s, 1, &kind)) || (kind != STRUCT && kind != CLASS) ||
+      !cs_slice_compressed(&s, &type, NULL))
     return false;
   if ((type & TAG) == 0) return add_type(text, m, type >> TAG_BITS, &no_arguments);
   return (type & TAG) == 1 && add_type_ref(text, m, type >> TAG_BITS);

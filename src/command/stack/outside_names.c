@@ -189,8 +189,9 @@ static void name_method(struct cs_outside_names *names, struct cs_outside_frame 
     (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",
                    raw.type, raw.method);
   else
-    (void)cs_demangle(&(struct cs_mangled){raw.space, raw.type, raw.method, NULL, false}, text,
-                      sizeof text);
+    (void)cs_demangle(
+        &(struct cs_mangled){raw.space, raw.type, raw.method, NULL, false, raw.parameters}, text,
+        sizeof text);
   frame->name = copy(text);
 }
 

@@ -145,8 +145,8 @@ static void as_people_wrote_them(void **state) {
   (void)state;
   char text[1024];
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    struct cs_mangled name = {names[i].space, names[i].type, names[i].method, names[i].signature,
-                              false};
+    struct cs_mangled name = {names[i].space,     names[i].type, names[i].method,
+                              names[i].signature, false,         0};
     enum cs_demangled kind = cs_demangle(&name, text, sizeof text);
     assert_string_equal(text, names[i].expected);
     assert_int_equal(kind, names[i].kind);
@@ -160,7 +160,7 @@ static void as_people_wrote_them(void **state) {
 static void cut_where_the_room_ends(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    struct cs_mangled name = {names[i].space, names[i].type, names[i].method, NULL, true};
+    struct cs_mangled name = {names[i].space, names[i].type, names[i].method, NULL, true, 0};
     char whole[1024], *text;
     (void)cs_demangle(&name, whole, sizeof whole);
     for (size_t cap = 1; cap <= strlen(whole) + 1; cap++) {
@@ -200,12 +200,34 @@ static void nothing_is_read_beyond(void **state) {
   for (int i = 1; i < 6; i += 2) assert_int_equal(mprotect(area + (size_t)i * page, page, 0), 0);
   for (int round = 0; round < 200000; round++) {
     size_t i = next_random() % (sizeof names / sizeof names[0]);
-    struct cs_mangled name = {"", mutate(names[i].type, area + page),
+    struct cs_mangled name = {"",
+                              mutate(names[i].type, area + page),
                               mutate(names[i].method, area + 3 * page),
-                              mutate(names[i].signature, area + 5 * page), true};
+                              mutate(names[i].signature, area + 5 * page),
+                              true,
+                              0};
     (void)cs_demangle(&name, text, 1 + next_random() % sizeof text);
   }
   assert_int_equal(munmap(area, 6 * page), 0);
+}
+
+static void a_count_of_parameters_is_enough(void **state) {
+  (void)state;
+  static const struct {
+    const char *method;
+    uint32_t parameters;
+    const char *wanted;
+  } cases[] = {{"get_Item", 0, "Shop.Cart.Item.get"},
+               {"get_Item", 1, "Shop.Cart.this[].get"},
+               {"set_Item", 1, "Shop.Cart.Item.set"},
+               {"set_Item", 2, "Shop.Cart.this[].set"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char text[64];
+    (void)cs_demangle(
+        &(struct cs_mangled){"Shop", "Cart", cases[i].method, NULL, false, cases[i].parameters},
+        text, sizeof text);
+    assert_string_equal(text, cases[i].wanted);
+  }
 }
 
 static void deep_names_end(void **state) {
@@ -219,7 +241,7 @@ static void deep_names_end(void **state) {
   *at++ = 'M';
   for (int i = 0; i < DEPTH; i++, at += 2) memcpy(at, ">d", 2);
   *at = '\0';
-  struct cs_mangled name = {"A", type, type, NULL, false};
+  struct cs_mangled name = {"A", type, type, NULL, false, 0};
   (void)cs_demangle(&name, out, 8 * DEPTH);
   assert_memory_equal(out, "A.", 2);
   free(type);
@@ -228,9 +250,8 @@ static void deep_names_end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_people_wrote_them),
-      cmocka_unit_test(cut_where_the_room_ends),
-      cmocka_unit_test(nothing_is_read_beyond),
+      cmocka_unit_test(as_people_wrote_them),   cmocka_unit_test(cut_where_the_room_ends),
+      cmocka_unit_test(nothing_is_read_beyond), cmocka_unit_test(a_count_of_parameters_is_enough),
       cmocka_unit_test(deep_names_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

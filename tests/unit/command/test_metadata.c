@@ -160,11 +160,14 @@ static void a_module_in_memory(void **state) {
 // Here the method's row is found by its name, not by its number.
 static void names_as_people_write_them(void **state) {
   (void)state;
-  static const char *const wanted[][3] = {
-      {"System.Collections.Generic", "Dictionary<TKey,TValue>.Enumerator", "MoveNext"},
-      {"System", "Array", "Sort<TKey,TValue>"},
-      {"System", "String", ".ctor"},
-      {"System.Threading", "Thread", "Sleep"}};
+  static const struct {
+    const char *space, *type, *method;
+    uint32_t parameters;
+  } wanted[] = {{"System.Collections.Generic", "Dictionary<TKey,TValue>.Enumerator", "MoveNext", 0},
+                {"System.Collections.Generic", "Dictionary<TKey,TValue>", "set_Item", 2},
+                {"System", "Array", "Sort<TKey,TValue>", 4},
+                {"System", "String", ".ctor", 1},
+                {"System.Threading", "Thread", "Sleep", 1}};
   struct cs_metadata *m =
       framework[0] != '\0' ? open_module(path_of("System.Private.CoreLib.dll")) : NULL;
   struct cs_method_text text;
@@ -173,9 +176,11 @@ static void names_as_people_write_them(void **state) {
     bool found = false;
     for (uint32_t row = 1; row <= m->rows[CS_TABLE_METHOD_DEF] && !found; row++)
       found = cs_metadata_method(m, 0x06000000 | row, NULL, &text) &&
-              strcmp(text.space, wanted[i][0]) == 0 && strcmp(text.type, wanted[i][1]) == 0 &&
-              strcmp(text.method, wanted[i][2]) == 0;
-    if (!found) fail_msg("no method is called %s.%s", wanted[i][1], wanted[i][2]);
+              strcmp(text.space, wanted[i].space) == 0 && strcmp(text.type, wanted[i].type) == 0 &&
+              strcmp(text.method, wanted[i].method) == 0 && text.parameters == wanted[i].parameters;
+    if (!found)
+      fail_msg("no method with %u parameters is called %s.%s", wanted[i].parameters, wanted[i].type,
+               wanted[i].method);
   }
   assert_false(cs_metadata_method(m, 0x06000000, NULL, &text));
   assert_false(cs_metadata_method(m, 0x06FFFFFF, NULL, &text));
