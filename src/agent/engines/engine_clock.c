@@ -40,7 +40,7 @@ enum {
   LATE_NS = 150000,   // a look that is later than this was woken by the tick, not by its timer
   SAME_NS = 20000,    // at most, from a thread's last moment on a processor to our first there
   SLICE_NS = 100000,  // requested from the scheduler, which grants a short slice sooner
-  REST = 79,          // looks take at most an eightieth of a processor or the program's CPU time
+  REST = 49,          // looks take at most a fiftieth of a processor or the program's CPU time
   PART = 64,          // the part of a difference that the next sample makes up for
   MEMORY = 32,        // looks in the average of `lateness`
   COSTS = 64,         // looks in the averages of `cost_ns` and `busy`
@@ -59,7 +59,7 @@ enum {
 #define MOST_FACTOR 4.0
 
 // The least part of a processor that a program is assumed to use.
-#define LEAST_BUSY 0.125
+#define LEAST_BUSY 0.25
 
 static struct {
   double used, found;  // lately: CPU time, in mean times between two looks; samples

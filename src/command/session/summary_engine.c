@@ -4,6 +4,7 @@
 #include "session/summary_engine.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/print.h"
 #include "profile/blocked.h"
@@ -57,6 +58,20 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
   put_blocked(f, out);
 }
 
+// What the engine clock finds depends on what its looks cost, so it may be much less than one
+// expects. `points`: within which a share of a half is, 19 times of 20.
+static void print_few(const struct cs_facts *f, FILE *out) {
+  const double good = 3;
+  if (f->engine.used != CS_WIRE_ENGINE_CLOCK || f->samples == 0) return;
+  double points = 100 / sqrt((double)f->samples);
+  if (points <= 2 * good) return;
+  cs_print(out,
+           PREFIX
+           "  few samples: shares are within %.0f points; for %.0f points record some %.0f s, or "
+           "with --engine perf\n",
+           points, good, (double)f->duration_ns / 1e9 * (points / good) * (points / good));
+}
+
 // Why the samples' sum may differ from the CPU time.
 static const char *why_off(const struct cs_facts *f, double stood) {
   if (f->engine.used != CS_WIRE_ENGINE_CLOCK || stood > 100)
@@ -74,6 +89,7 @@ void cs_print_engine(const struct cs_facts *f, FILE *out) {
   else if (e->cpu_ns > 0)
     print_rate(f, out);
   cs_print(out, "\n");
+  if (f->event == 0) print_few(f, out);
   bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
   double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
   if (stood < 98.0 || stood > 102.0)

@@ -257,7 +257,7 @@ static void looks_take_a_part_of_what_the_program_uses(void **state) {
   end();
   double part = (double)looks_ns / (double)program_ns;
   print_message("looks take %.4f of what the program uses\n", part);
-  if (part > 1.0 / 30) fail_msg("looks take %.4f of what the program uses", part);
+  if (part > 1.0 / 25) fail_msg("looks take %.4f of what the program uses", part);
 }
 
 int main(void) {
