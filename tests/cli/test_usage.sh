@@ -179,6 +179,8 @@ run 127 "$CLRSNAP" record -- ./no-such-program
 echo "clrsnap: program not found: ./no-such-program" | same err
 run 127 "$CLRSNAP" record no-such-name-of-any
 echo "clrsnap: program not found: no-such-name-of-any; no .NET process has that name either" | same err
+run 127 "$CLRSNAP" record 1234567 1234567
+echo "clrsnap: program not found: 1234567; to attach to the process of that number, give nothing after it" | same err
 touch not-executable
 run 126 "$CLRSNAP" record -- ./not-executable
 echo "clrsnap: cannot execute ./not-executable: Permission denied" | same err

@@ -31,6 +31,7 @@ static const char *cure_of_port(const struct cs_process *p) {
   if (cs_proc_is_zero(pid, "DOTNET_EnableDiagnostics") ||
       cs_proc_is_zero(pid, "COMPlus_EnableDiagnostics"))
     return "start it without EnableDiagnostics=0: that forbids profilers at a start, too";
+  if (cs_proc_is_stopped(pid)) return "let it run (kill -CONT, or its debugger)";
   return "it cannot be attached to; start it with clrsnap record -- instead";
 }
 

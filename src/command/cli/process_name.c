@@ -73,8 +73,11 @@ bool cs_suggest_process(const char *word, struct cs_error *err) {
 }
 
 void cs_explain_missing(const char *word, struct cs_error *err) {
-  if (!cs_is_program(word) && !cs_is_process(word))
-    (void)cs_error_set(err, "program not found: %s; no .NET process has that name either", word);
+  if (cs_is_program(word) || cs_is_process(word)) return;
+  bool number = word[strspn(word, "0123456789")] == '\0';
+  (void)cs_error_set(err, "program not found: %s; %s", word,
+                     number ? "to attach to the process of that number, give nothing after it"
+                            : "no .NET process has that name either");
 }
 
 bool cs_is_program(const char *word) {

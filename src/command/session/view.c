@@ -232,7 +232,7 @@ static void check_grouping(const struct cs_view *view, const struct cs_recording
   if (view->by_route && !routes)
     cs_say(
         "--by-route changes nothing: the recording has no routes; record with --labels, while "
-        "requests come in");
+        "requests come in that have an Activity");
   free(endpoints);
 }
 

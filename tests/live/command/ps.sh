@@ -37,7 +37,9 @@ listed problem None
 listed command "dotnet $APP names 600000"
 "$clrsnap" ps | grep -qE "^ *$PID +10\.[0-9.]+ +Record +dotnet " || fail "the table"
 kill -STOP "$PID"
-listed problem "process $PID has not responded for 2 s (is it stopped?)"
+listed problem "process $PID is stopped, by a signal or a debugger, and has not responded for 2 s"
+"$clrsnap" doctor "$PID" > "$WORK/doctor" && fail "doctor finds nothing wrong with a stopped process"
+grep -A1 "is stopped, by a signal or a debugger" "$WORK/doctor" | grep -q "let it run (kill -CONT" || { cat "$WORK/doctor"; fail "doctor's advice"; }
 kill -CONT "$PID"
 pass "ps"
 if setpriv --reuid 65534 --clear-groups test -x "$BUILD/bin/clrsnap" 2> "$WORK/setpriv"; then
