@@ -50,7 +50,7 @@ static void waits_are_random_and_a_period_on_average(void **state) {
 
 // ---- The rate and the weights ----
 
-static bool has_rate(uint32_t hz, uint64_t ns, char why[128]) {
+static bool has_rate(uint32_t hz, uint64_t ns, double least, char why[128]) {
   char engine_why[256];
   begin(hz, CS_WIRE_ENGINE_PERF);
   uint64_t from = own_cpu();
@@ -68,14 +68,15 @@ static bool has_rate(uint32_t hz, uint64_t ns, char why[128]) {
   (void)snprintf(why, 128, "%lu samples at %u Hz instead of %.0f; they stand for %.3f ms of %.3f",
                  (unsigned long)sums.samples, hz, want, (double)sums.weight / 1e6,
                  (double)used / 1e6);
-  return (double)sums.samples > 0.9 * want && (double)sums.samples < 1.1 * want && off > -most &&
+  return (double)sums.samples > least * want && (double)sums.samples < 1.1 * want && off > -most &&
          off < most && (double)engine.cpu_ns > 0.9 * (double)used &&
          (double)engine.cpu_ns < 1.1 * (double)used;
 }
 
+// In some virtual machines a signal takes a fifth of the shortest period, in which no other comes.
 static bool has_rates(char why[128]) {
-  return has_rate(499, 1000 * MS, why) && has_rate(1000, 1000 * MS, why) &&
-         has_rate(9999, 500 * MS, why);
+  return has_rate(499, 1000 * MS, 0.9, why) && has_rate(1000, 1000 * MS, 0.9, why) &&
+         has_rate(9999, 500 * MS, 0.7, why);
 }
 
 static void the_rate_is_the_one_that_was_asked_for(void **state) {
@@ -199,6 +200,7 @@ static void no_signal_may_be_queued(void **state) {
 static void foreign_signals_are_nothing_to_it(void **state) {
   (void)state;
   begin(1, CS_WIRE_ENGINE_PERF);
+  cs_agent.period_ns = 3600ull * 1000 * MS;  // no event of its own while this runs
   cs_threads_add_native(own_tid());
   (void)raise(SIGURG);
   (void)kill(getpid(), SIGURG);
