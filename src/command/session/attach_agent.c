@@ -91,7 +91,8 @@ static void explain_wait(struct attempt *m) {
 // Called while the runtime loads the agent, which then waits for us.
 static bool look(void *context) {
   struct attempt *m = context;
-  look_for_memory(m);
+  // While the process is stopped, nothing appears among its files, of which it may have many.
+  if (m->explain_ns != 0 || !cs_proc_is_stopped(m->session->child)) look_for_memory(m);
   explain_wait(m);
   return !cs_session_is_interrupted(m->session);
 }
