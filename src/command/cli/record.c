@@ -31,9 +31,8 @@ static void explain_labels(const struct cs_record_run *r) {
   if (cs_consumer_has_label_hooks(&r->session.consumer))
     cs_say(
         "no labels: no sample was taken while an Activity was current (one that the program "
-        "starts, "
-        "or a request of ASP.NET Core, which makes one if the server logs, or if something listens "
-        "to its requests, such as OpenTelemetry)");
+        "starts, or a request of ASP.NET Core, which makes one if the server logs, or if something "
+        "listens to its requests, such as OpenTelemetry)");
   else if (r->start.other_hook != NULL)
     cs_say(
         "no labels: the process runs the startup hook of another build of clrsnap, %s, and can "

@@ -58,8 +58,8 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
   put_blocked(f, out);
 }
 
-// What the engine clock finds depends on what its looks cost, so it may be much less than one
-// expects. `points`: within which a share of a half is, 19 times of 20.
+// The engine clock may take far fewer samples than were asked for, since its looks have a bound on
+// their cost. Says how exact shares are then: a share of a half, 19 times out of 20.
 static void print_few(const struct cs_facts *f, FILE *out) {
   const double good = 3;
   if (f->engine.used != CS_WIRE_ENGINE_CLOCK || f->samples == 0) return;
@@ -67,8 +67,8 @@ static void print_few(const struct cs_facts *f, FILE *out) {
   if (points <= 2 * good) return;
   cs_print(out,
            PREFIX
-           "  few samples: shares are within %.0f points; for %.0f points record some %.0f s, or "
-           "with --engine perf\n",
+           "  few samples: 19 of 20 shares are within %.0f points; for %.0f points record some "
+           "%.0f s, or with --engine perf\n",
            points, good, (double)f->duration_ns / 1e9 * (points / good) * (points / good));
 }
 
