@@ -19,7 +19,7 @@ record() {
 says() { grep -qE -- "$1" err || { cat err; fail "not said: $1"; }; }
 # shares WHAT OTHER: the recorded ratio of Seven to OTHER is the one that the program has measured.
 shares() {
-  record -F 999 -- "$1" 2500 || fail "the program failed"
+  record --engine perf -F 999 -- "$1" 2500 || { cat err; fail "the program failed"; }
   "$clrsnap" report rec.clrsnap -o rec.folded 2> report || { cat report; fail "report"; }
   awk -v measured="$(sed 's/seven //' out)" -v other="Program\\.$2" '
     /Program\.Seven/ { seven += $NF } $0 ~ other { others += $NF }
