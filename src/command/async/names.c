@@ -36,8 +36,9 @@ bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, ch
   const struct cs_metadata *m = metadata_of(classes, machine);
   if (m == NULL || !cs_metadata_type(m, cs_async_class_at(classes, machine)->type.row, NULL, &type))
     return false;
-  (void)cs_demangle(&(struct cs_mangled){type.space, type.type, "MoveNext", NULL, false, 0}, text,
-                    cap);
+  (void)cs_demangle(
+      &(struct cs_mangled){.space = type.space, .type = type.type, .method = "MoveNext"}, text,
+      cap);
   return true;
 }
 

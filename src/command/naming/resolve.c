@@ -121,12 +121,11 @@ static void write_raw(const struct cs_mangled *m, char *name, size_t cap) {
 
 static void write_name(struct resolver *r, const struct cs_rec_function *f, char name[NAME_BYTES],
                        struct shown *shown) {
-  struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]),
-                         text(r->rec, f->text[CS_FN_TYPE]),
-                         text(r->rec, f->text[CS_FN_METHOD]),
-                         text(r->rec, f->text[CS_FN_SIGNATURE]),
-                         r->opts->signatures,
-                         0};
+  struct cs_mangled m = {.space = text(r->rec, f->text[CS_FN_NAMESPACE]),
+                         .type = text(r->rec, f->text[CS_FN_TYPE]),
+                         .method = text(r->rec, f->text[CS_FN_METHOD]),
+                         .signature = text(r->rec, f->text[CS_FN_SIGNATURE]),
+                         .show_signature = r->opts->signatures};
   if (r->opts->raw_names || f->kind != CS_WIRE_FN_METHOD || m.method[0] == '\0')
     write_raw(&m, name, NAME_BYTES);
   else

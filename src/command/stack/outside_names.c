@@ -189,9 +189,11 @@ static void name_method(struct cs_outside_names *names, struct cs_outside_frame 
     (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",
                    raw.type, raw.method);
   else
-    (void)cs_demangle(
-        &(struct cs_mangled){raw.space, raw.type, raw.method, NULL, false, raw.parameters}, text,
-        sizeof text);
+    (void)cs_demangle(&(struct cs_mangled){.space = raw.space,
+                                           .type = raw.type,
+                                           .method = raw.method,
+                                           .parameters = raw.parameters},
+                      text, sizeof text);
   frame->name = copy(text);
 }
 

@@ -120,6 +120,7 @@ bool cs_library_may_ask_now(const struct cs_thread *thread) {
 }
 
 bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err) {
+  if (cs_library_may_ask_now(thread)) return true;
   if (cs_load_acquire(&cs_signal.small_stacks) != 0)
     return cs_error_set(err, "%s", cs_small_stacks_reason());
   if (cs_thread_room(thread) == CS_ROOM_SMALL)
@@ -127,7 +128,6 @@ bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_err
                         "thread %u has a stack below %d KiB, which may have no room for a signal: "
                         "it can be walked while it sleeps",
                         thread->tid, CS_LEAST_STACK >> 10);
-  if (cs_library.info == NULL || cs_thread_may_be_signalled(thread)) return true;
   if (cs_runtime_is_stopped_by_caller()) {
     *flags |= CS_REQUEST_ALTSTACK;  // the runtime is suspended for as long as the caller wants
     return true;

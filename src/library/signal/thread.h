@@ -116,7 +116,8 @@ struct cs_thread {
 // In `walkers`: the last unpin wakes ThreadDestroyed.
 #define CS_THREAD_AWAITED 0x80000000u
 
-// cs_thread_pin and cs_thread_unpin (threads/registry.h) for a thread's own handler.
+// cs_thread_pin and cs_thread_unpin (threads/registry.h) for a thread's own handler. Those are not
+// these, because TSan would not see what a pin orders: it does not instrument the island.
 CS_ISLAND bool cs_thread_pin_self(struct cs_thread *thread, uint64_t clr_thread);
 CS_ISLAND void cs_thread_unpin_self(struct cs_thread *thread);
 
