@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh build|unit|machine|twin|native|sync|ready|known|shadow|stack|record|guest BUILD SOURCE MATERIAL: the tests of
-#   arm64 on another machine.
+# run.sh WHAT BUILD SOURCE MATERIAL: the tests of arm64 on another machine. WHAT:
 #   build   compiles clrsnap and the tests with Debian's cross compiler, in BUILD/aarch64
 #   unit    runs unit tests under qemu-user, among them elfutils over every row of Debian's arm64 libraries
 #   machine runs those unit tests that need more of the kernel than qemu-user has, in an emulated machine
@@ -13,6 +12,8 @@
 #   stack   clrsnap stack, perfmap and doctor there, on a program whose threads stand at known places (stack.sh)
 #   record  recordings there, of a program that counts what it does (record.sh, record.py)
 #   guest   the drop-in there, with the profiler in C++ of tests/guest (guest.sh)
+#   formats the command for arm64 writes what that for x86-64 writes (formats.sh), under qemu-user
+#   package the tarballs for arm64 that the test `package` has made (package.sh)
 set -euo pipefail
 what=$1 build=$2 source=$3 material=$4
 command -v aarch64-linux-gnu-gcc > /dev/null || { echo "skipped: there is no aarch64-linux-gnu-gcc"; exit 77; }
@@ -22,7 +23,7 @@ build() {
   "$source/scripts/fetch-aarch64.sh" "$material" || exit $?
   cmake -S "$source" -B "$build/aarch64" -G Ninja "-DCMAKE_TOOLCHAIN_FILE=$source/cmake/aarch64.cmake" \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCLRSNAP_MATERIAL=$material" > /dev/null
-  cmake --build "$build/aarch64" --target unit_tests
+  cmake --build "$build/aarch64" --target unit_tests package_files
 }
 
 unit() { ctest --test-dir "$build/aarch64" --output-on-failure; }
@@ -155,5 +156,13 @@ guest() {
   python3 "$source/tests/guest/compare.py" handler - handler plain.suspend || code=1
   exit $code
 }
+
+package() {
+  program jitted
+  "$source/tests/aarch64/machine.sh" "$material/aarch64-root" 400 "sh package.sh" "$source/tests/aarch64/package.sh" "$program" \
+    "$build"/package/clrsnap-*-linux{,-musl}-arm64.tar.gz
+}
+
+formats() { "$source/tests/aarch64/formats.sh" "$build" "$material"; }
 
 "$what"

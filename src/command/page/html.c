@@ -8,11 +8,14 @@
 #include "page/pack.h"
 #include "page/page_data.h"
 
+// Hidden, so that no address comes from the GOT: for that, an assembler for arm64 replaces a local
+// symbol by the beginning of its section.
+#define EMBEDDED extern __attribute__((visibility("hidden"))) const char
 #define FILE_BYTES(file) ".incbin \"" CS_PAGE_DIR "/" file "\"\n"
 #define EMBED(symbol, bytes)                                                                       \
   __asm__(".pushsection .rodata\n" #symbol "_begin: " bytes #symbol "_end: .byte 0\n.popsection"); \
-  extern const char symbol##_begin[] __asm__(#symbol "_begin");                                    \
-  extern const char symbol##_end[] __asm__(#symbol "_end")
+  EMBEDDED symbol##_begin[] __asm__(#symbol "_begin");                                             \
+  EMBEDDED symbol##_end[] __asm__(#symbol "_end")
 
 EMBED(page_html, FILE_BYTES("flame.html"));
 EMBED(page_css, FILE_BYTES("flame.css"));
