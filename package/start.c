@@ -3,6 +3,8 @@
 // that run the constructors; since 2.34 it finds them itself. Part of packages only.
 #include <stddef.h>
 
+#include "first_versions.h"
+
 typedef void call(int argc, char **argv, char **env);
 extern call *__preinit_array_start[], *__preinit_array_end[];
 extern call *__init_array_start[], *__init_array_end[];
@@ -15,7 +17,7 @@ static void construct(int argc, char **argv, char **env) {
 
 int old_start_main(int (*main)(int, char **, char **), int argc, char **argv, call *construct,
                    void (*destruct)(void), void (*loaders)(void), void *stack_end);
-__asm__(".symver old_start_main,__libc_start_main@GLIBC_2.2.5");
+__asm__(".symver old_start_main,__libc_start_main@GLIBC_" FIRST_GLIBC);
 
 int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, call *none,
                       void (*none_either)(void), void (*loaders)(void), void *stack_end);

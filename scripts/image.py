@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""image.py ROOT OUT VERSION: writes the folder ROOT as a container image of one layer, an archive that `docker load` and
+"""image.py ROOT OUT VERSION ARCHITECTURE: writes the folder ROOT as a container image of one layer, an archive that `docker load` and
 `podman load` read, and that is an OCI layout as well. Its bytes depend on the files and on SOURCE_DATE_EPOCH only."""
 import datetime
 import gzip
@@ -10,7 +10,7 @@ import os
 import sys
 import tarfile
 
-root, out, version = sys.argv[1:]
+root, out, version, architecture = sys.argv[1:]
 epoch = int(os.environ["SOURCE_DATE_EPOCH"])
 when = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -52,7 +52,7 @@ def text(value):
 
 layer = blob(archive(add_root), "layer.v1.tar")
 config = blob(text({
-    "architecture": "amd64",
+    "architecture": architecture,
     "os": "linux",
     "created": when,
     "config": {"Entrypoint": ["/usr/bin/clrsnap"], "Env": ["PATH=/usr/bin"], "WorkingDir": "/tmp"},

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# package.sh BUILD: makes the packages in BUILD/package from the files of the target `package_files`: three NuGet packages
-# (a .NET tool), two tarballs, a Debian package, and a container image. Two runs of one commit make the same bytes: times
-# are the commit's, names are sorted, and no path of the machine is in any file.
+# package.sh BUILD: makes the packages in BUILD/package from the files of the target `package_files` in BUILD, which are
+# for x86-64, and in BUILD/aarch64: a .NET tool (five NuGet packages), and for each architecture two tarballs, a Debian
+# package, and a container image. Two runs of one commit make the same bytes: times are the commit's, names are sorted, and
+# no path of the machine is in any file.
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: package.sh BUILD" >&2; exit 2; }
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-out=$(cd "$1" && pwd)/package
-files=$out/files
+build=$(cd "$1" && pwd)
+out=$build/package
 version=$(sed -n 's/^project(clrsnap VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 # The command for glibc can load libcurl; the one that is linked statically runs anywhere.
-rids=(linux-x64 linux-musl-x64)
+rids=(linux-x64 linux-musl-x64 linux-arm64 linux-musl-arm64)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2> /dev/null || echo 1700000000)}
 export TZ=UTC LC_ALL=C
 umask 022
@@ -19,9 +20,16 @@ rm -rf work ./*.nupkg ./*.tar.gz ./*.deb
 mkdir work
 trap 'rm -rf "$out/work"' EXIT
 
-# linked RID: what is linked into the command, by Debian's packages: name, licence.
+# of ARCHITECTURE X64 ARM64: that one of the two.
+of() { if [ "$1" = arm64 ]; then echo "$3"; else echo "$2"; fi; }
+
+# linked RID: what is linked into the command: name, licence, version and the folder of its documents, by Debian's packages.
 linked() {
-  cat << 'TABLE'
+  local rid=$1 arch=${1##*-} name licence suffix root compiler
+  root=$(of "$arch" "" "$build/aarch64-root")
+  while IFS='|' read -r name licence; do
+    echo "${name%-dev}|$licence|$(linked_version "$arch" "$name")|$root/usr/share/doc/$name"
+  done << 'TABLE'
 libdw-dev|LGPL-3.0-or-later OR GPL-2.0-or-later
 libelf-dev|LGPL-3.0-or-later OR GPL-2.0-or-later
 libncurses-dev|X11-distribute-modifications-variant
@@ -30,39 +38,55 @@ zlib1g-dev|Zlib
 liblzma-dev|0BSD
 libbz2-dev|bzip2-1.0.6
 TABLE
-  [ "$1" = linux-x64 ] || cat << TABLE
+  [[ $rid == *-musl-* ]] || return 0
+  # These are the compiler's own, also for arm64, where it is a cross compiler.
+  suffix=$(of "$arch" "" -arm64-cross)
+  compiler=$(of "$arch" cc aarch64-linux-gnu-gcc)
+  while IFS='|' read -r name licence; do
+    echo "${name%-dev}|$licence|$(dpkg-query -W -f '${Version}' "$name$suffix")|/usr/share/doc/$name$suffix"
+  done << TABLE
 libc6-dev|LGPL-2.1-or-later
-libstdc++-$(cc -dumpversion)-dev|GPL-3.0-or-later WITH GCC-exception-3.1
+libstdc++-$($compiler -dumpversion | cut -d. -f1)-dev|GPL-3.0-or-later WITH GCC-exception-3.1
 TABLE
 }
 
-# payload RID FOLDER: the program itself, its licences, and what it is made of.
-payload() {
-  local name licence rid=$1 command=clrsnap
-  shift
-  [ "$rid" = linux-x64 ] || command=clrsnap-static
-  mkdir -p "$1/licences"
-  strip --strip-unneeded -o "$1/clrsnap" "$files/$command"
-  strip --strip-unneeded -o "$1/libclrsnap.so" "$files/libclrsnap.so"
-  strip --strip-unneeded -o "$1/libclrsnap-takeover.so" "$files/libclrsnap-takeover.so"
-  cp "$out/../lib/ClrsnapLabels.dll" "$1/"
-  cp "$root/LICENSE" "$1/licences/clrsnap"
-  while IFS='|' read -r name licence; do
-    cp "/usr/share/doc/$name/copyright" "$1/licences/${name%-dev}"
-  done < <(linked "$rid")
-  sbom "$rid" > "$1/clrsnap.spdx.json"
-  chmod 755 "$1/clrsnap"
-  chmod 644 "$1"/*.so "$1"/*.dll "$1"/*.json "$1"/licences/*
+# linked_version ARCHITECTURE NAME: that of Debian's package that is linked with.
+linked_version() {
+  if [ "$1" = arm64 ]; then
+    awk -v name="$2" '$1 == name { print $2 }' "$build/aarch64-root/.versions"
+  else
+    dpkg-query -W -f '${Version}' "$2"
+  fi
 }
 
-sbom() {
-  local name licence
+# payload RID FOLDER: copies the program itself, its licences, and what it is made of.
+payload() {
+  mkdir -p "$2"
+  cp -a "work/payload-$1/." "$2"
+}
+
+make_payload() {
+  local rid=$1 to=work/payload-$1 arch=${1##*-} command=clrsnap files strip name _ documents
+  files=$(of "$arch" "$build" "$build/aarch64")/package/files
+  strip=$(of "$arch" strip aarch64-linux-gnu-strip)
+  [[ $rid != *-musl-* ]] || command=clrsnap-static
+  mkdir -p "$to/licences"
+  "$strip" --strip-unneeded -o "$to/clrsnap" "$files/$command"
+  "$strip" --strip-unneeded -o "$to/libclrsnap.so" "$files/libclrsnap.so"
+  "$strip" --strip-unneeded -o "$to/libclrsnap-takeover.so" "$files/libclrsnap-takeover.so"
+  cp "$build/lib/ClrsnapLabels.dll" "$to/"
+  cp "$root/LICENSE" "$to/licences/clrsnap"
+  linked "$rid" > linked
+  while IFS='|' read -r name _ _ documents; do
+    cp "$documents/copyright" "$to/licences/$name"
+  done < linked
   {
     echo "clrsnap|$version|MIT"
-    while IFS='|' read -r name licence; do
-      echo "${name%-dev}|$(dpkg-query -W -f '${Version}' "$name")|$licence"
-    done < <(linked "$1")
-  } | python3 "$root/scripts/sbom.py"
+    awk -F'|' -v OFS='|' '{ print $1, $3, $2 }' linked
+  } | python3 "$root/scripts/sbom.py" > "$to/clrsnap.spdx.json"
+  rm linked
+  chmod 755 "$to/clrsnap"
+  chmod 644 "$to"/*.so "$to"/*.dll "$to"/*.json "$to"/licences/*
 }
 
 # times FOLDER: every file's time is the commit's.
@@ -112,6 +136,8 @@ XML
   (cd "$folder" && find . -type f | sort | sed 's/^\.\///' | zip -q -X -9 "$out/$id.$version.nupkg" -@)
 }
 
+for rid in "${rids[@]}"; do make_payload "$rid"; done
+
 # ---- The .NET tool: a package that names one package for each platform ----
 mkdir -p work/clrsnap/tools/any/any
 {
@@ -159,30 +185,33 @@ for rid in "${rids[@]}"; do
 done
 
 # ---- A container image FROM scratch: the command, and the terminals that `clrsnap top` knows ----
-image=work/image
-payload linux-musl-x64 $image/usr/lib/clrsnap
-mkdir -p $image/usr/bin $image/usr/share/terminfo $image/tmp
-chmod 1777 $image/tmp
-ln -s ../lib/clrsnap/clrsnap $image/usr/bin/clrsnap
-(cd /lib/terminfo && cp --parents l/linux s/screen s/screen-256color t/tmux t/tmux-256color v/vt100 x/xterm \
-  x/xterm-256color "$out/$image/usr/share/terminfo/")
-python3 "$root/scripts/image.py" $image "clrsnap-$version-image.tar.gz" "$version"
+for arch in x64 arm64; do
+  image=work/image-$arch
+  payload linux-musl-$arch $image/usr/lib/clrsnap
+  mkdir -p $image/usr/bin $image/usr/share/terminfo $image/tmp
+  chmod 1777 $image/tmp
+  ln -s ../lib/clrsnap/clrsnap $image/usr/bin/clrsnap
+  (cd /lib/terminfo && cp --parents l/linux s/screen s/screen-256color t/tmux t/tmux-256color v/vt100 x/xterm \
+    x/xterm-256color "$out/$image/usr/share/terminfo/")
+  python3 "$root/scripts/image.py" $image "clrsnap-$version-image-$arch.tar.gz" "$version" "$(of $arch amd64 arm64)"
+done
 
 # ---- Debian's ----
-deb=work/deb
-payload linux-x64 "$deb/usr/lib/clrsnap"
-mkdir -p "$deb/usr/bin" "$deb/usr/share/doc" "$deb/usr/share/man/man1" "$deb/usr/share/bash-completion/completions" \
-  "$deb/usr/share/zsh/vendor-completions" "$deb/DEBIAN"
-ln -s ../lib/clrsnap/clrsnap "$deb/usr/bin/clrsnap"
-mv "$deb/usr/lib/clrsnap/licences" "$deb/usr/share/doc/clrsnap"
-cp "$root"/docs/man/*.1 "$deb/usr/share/man/man1/"
-gzip -9n "$deb"/usr/share/man/man1/*.1
-cp "$root/completion/clrsnap.bash" "$deb/usr/share/bash-completion/completions/clrsnap"
-cp "$root/completion/_clrsnap" "$deb/usr/share/zsh/vendor-completions/_clrsnap"
-cat > "$deb/DEBIAN/control" << TEXT
+for arch in x64 arm64; do
+  deb=work/deb-$arch
+  payload linux-$arch "$deb/usr/lib/clrsnap"
+  mkdir -p "$deb/usr/bin" "$deb/usr/share/doc" "$deb/usr/share/man/man1" "$deb/usr/share/bash-completion/completions" \
+    "$deb/usr/share/zsh/vendor-completions" "$deb/DEBIAN"
+  ln -s ../lib/clrsnap/clrsnap "$deb/usr/bin/clrsnap"
+  mv "$deb/usr/lib/clrsnap/licences" "$deb/usr/share/doc/clrsnap"
+  cp "$root"/docs/man/*.1 "$deb/usr/share/man/man1/"
+  gzip -9n "$deb"/usr/share/man/man1/*.1
+  cp "$root/completion/clrsnap.bash" "$deb/usr/share/bash-completion/completions/clrsnap"
+  cp "$root/completion/_clrsnap" "$deb/usr/share/zsh/vendor-completions/_clrsnap"
+  cat > "$deb/DEBIAN/control" << TEXT
 Package: clrsnap
 Version: $version
-Architecture: amd64
+Architecture: $(of $arch amd64 arm64)
 Section: devel
 Priority: optional
 Maintainer: the authors of clrsnap
@@ -191,6 +220,7 @@ Recommends: libcurl4 | libcurl4t64
 Description: where a .NET program on Linux spends its time
  Stacks of any thread of a running .NET program, without stopping its runtime.
 TEXT
-times "$deb"
-dpkg-deb --root-owner-group -Zgzip -b "$deb" "clrsnap_${version}_amd64.deb" > /dev/null
+  times "$deb"
+  dpkg-deb --root-owner-group -Zgzip -b "$deb" "clrsnap_${version}_$(of $arch amd64 arm64).deb" > /dev/null
+done
 sha256sum ./*.nupkg ./*.tar.gz ./*.deb

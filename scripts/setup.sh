@@ -119,7 +119,7 @@ static|the static libraries of liblzma and bzip2, for packages|liblzma-dev libbz
 zip|zip, which makes NuGet packages|zip
 musl|musl, for which there is a package|musl-tools
 cross|a cross compiler for arm64|gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-cross_cxx|a C++ cross compiler for arm64, for the tests' guest profiler|g++-aarch64-linux-gnu
+cross_cxx|a C++ cross compiler for arm64, for packages and the tests' guest profiler|g++-aarch64-linux-gnu
 qemu|qemu-user, which runs arm64 programs in tests|qemu-user
 machine|an emulated arm64 machine for tests|qemu-system-arm ipxe-qemu cpio
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
@@ -189,7 +189,7 @@ setup_fuzz() {
 setup_format() { require clang_format; }
 setup_package() {
   setup_build_tools
-  require objdump static zip
+  require objdump static zip cross cross_cxx
 }
 setup_load() { require wrk; }
 setup_cross() { require cross; }
