@@ -105,24 +105,22 @@ static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
 
 // ---- Waits ----
 
-// Whether it is Monitor's: if Monitor.Wait was inlined, its stack does not say so.
-static uint32_t name_of_wait(struct cs_bytes *p) {
+// Where Monitor.Wait was inlined, only the event's source says that it waits.
+static void begin_wait(struct cs_bytes *p) {
   enum { MONITOR = 1 };
   uint8_t source;
-  return cs_take(p, &source, sizeof source) && source == MONITOR ? cs_event_name_of("Monitor.Wait")
-                                                                 : 0;
-}
-
-static void begin_wait(struct cs_bytes *p) {
   struct cs_agent_thread *t = own_sampled();
-  if (t == NULL) return;
-  cs_store_relaxed(&t->waiting_for, name_of_wait(p));
+  if (t == NULL || !cs_take(p, &source, sizeof source)) return;
+  if (cs_sessions_want_locks()) cs_lock_wait_sleeps(t->thread, (uintptr_t)p);
+  if (!cs_wants(CS_WIRE_MODE_WAIT)) return;
+  cs_store_relaxed(&t->waiting_for, source == MONITOR ? cs_event_name_of("Monitor.Wait") : 0);
   cs_store_release(&t->waiting_from, cs_tsc());
 }
 
 // Returns false if it began before the session did, or it is not to be walked.
 static bool end_wait(struct cs_sample_event *e) {
   struct cs_agent_thread *t = own_sampled();
+  if (t != NULL && cs_sessions_want_locks()) cs_lock_wait_wakes(t->thread);
   uint64_t since = t != NULL ? cs_take_seq(&t->waiting_from, 0) : 0;
   if (since == 0) return false;
   e->type = cs_load_relaxed(&t->waiting_for);
@@ -365,10 +363,9 @@ void cs_events_end_waits(void) {
   for (size_t i = 0; i < list.count; i++) {
     struct cs_sample_event event = {.tsc = cs_tsc(), .mode = CS_WIRE_MODE_WAIT};
     event.type = cs_load_relaxed(&list.at[i].agent->waiting_for);
-    uint64_t weight, since = cs_take_seq(&list.at[i].agent->waiting_from, 0);
+    uint64_t since = cs_take_seq(&list.at[i].agent->waiting_from, 0);
     if (since != 0) {  // else it has ended by itself
       event.weight = cs_clock_ticks_to_ns(event.tsc - since);
-      (void)cs_throttle_take(CS_WIRE_MODE_WAIT, event.weight, &weight);
       cs_wall_walk_waiting(&list.at[i], &event);
     }
     cs_thread_unpin(list.at[i].thread);

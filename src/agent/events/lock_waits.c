@@ -10,8 +10,10 @@
 // is read where the wait begins, so it is known during a collection, too. It is that of the
 // monitor's object as long as the thread waits, because what is waited for is alive, and until the
 // runtime is suspended again, without which no monitor goes over to another object and no class is
-// unloaded. All reads are guarded. A thread writes its own `wait`. A monitor's wait that
-// Thread.Interrupt ends has no event, and lasts until the thread's next one. Signal-safe: no.
+// unloaded. All reads are guarded. A thread writes its own `wait`. A System.Threading.Lock has no
+// event where TryEnter gives up, so it is waited for only between the events of its wait handle.
+// A wait that Thread.Interrupt ends has no event at all, and lasts until the thread's next one.
+// Signal-safe: no.
 #include "events/lock_waits.h"
 
 #include "codemap/monitor.h"
@@ -37,6 +39,7 @@ void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t 
   bool monitor = cs_is_cooperative(world, thread->clr_thread);
   uint32_t now = cs_load_acquire(&stops);
   if (!monitor && cs_load_acquire(&lock_layout.class) == 0) cs_store_release(&layout_wanted, true);
+  wait->depth = 0;
   // Written with release: no earlier than the end of the wait before.
   // A thread in cooperative mode keeps objects where they are. One that has not moved since this
   // thread's last wait is not read again.
@@ -52,7 +55,30 @@ void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t 
 
 void cs_lock_wait_end(const struct cs_thread *thread) {
   struct cs_lock_wait *wait = wait_of(thread);
-  if (wait != NULL && (cs_load_relaxed(&wait->serial) & 1) != 0) cs_add_seq(&wait->serial, 1);
+  if (wait == NULL) return;
+  if ((cs_load_relaxed(&wait->serial) & 1) != 0) cs_add_seq(&wait->serial, 1);
+  wait->awake = false;
+}
+
+void cs_lock_wait_sleeps(const struct cs_thread *thread, uint64_t depth) {
+  struct cs_lock_wait *wait = wait_of(thread);
+  if (wait == NULL || cs_load_relaxed(&wait->monitor) != 0) return;
+  bool waits = (cs_load_relaxed(&wait->serial) & 1) != 0;
+  if (waits && wait->depth == 0)
+    wait->depth = depth;
+  else if (waits && wait->depth != depth)
+    cs_lock_wait_end(thread);
+  else if (wait->awake && wait->depth == depth)
+    cs_add_seq(&wait->serial, 1);
+  wait->awake = false;
+}
+
+void cs_lock_wait_wakes(const struct cs_thread *thread) {
+  struct cs_lock_wait *wait = wait_of(thread);
+  if (wait == NULL || cs_load_relaxed(&wait->monitor) != 0 || wait->depth == 0) return;
+  if ((cs_load_relaxed(&wait->serial) & 1) == 0) return;
+  cs_add_seq(&wait->serial, 1);
+  wait->awake = true;
 }
 
 uint64_t cs_lock_wait_class(const struct cs_thread *thread) {

@@ -9,6 +9,10 @@
 // `lock` and `object` are the event's LockID and AssociatedObjectID.
 void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t object);
 void cs_lock_wait_end(const struct cs_thread *thread);
+// The calling thread begins or ends to wait for a handle, which may be that of the lock. All waits
+// for one lock begin at the same depth of the stack, by which they are told from others.
+void cs_lock_wait_sleeps(const struct cs_thread *thread, uint64_t depth);
+void cs_lock_wait_wakes(const struct cs_thread *thread);
 // Returns the MethodTable of the object whose lock the thread waited for last, or 0 if that is
 // unknown.
 uint64_t cs_lock_wait_class(const struct cs_thread *thread);

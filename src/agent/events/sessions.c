@@ -50,13 +50,13 @@ static struct session {
 // need the keyword of collections at another level, bring the events of mode gc as well.
 static void choose_keywords(void) {
   bool ticks = cs_allocations_have_ticks(), sampled = cs_wants(CS_WIRE_MODE_ALLOC) && !ticks;
+  bool waits = cs_wants(CS_WIRE_MODE_WAIT) || cs_sessions_want_locks();  // lock_waits.c
   sessions[0] = (struct session){.keywords = (sampled ? KEYWORD_ALLOCATION_SAMPLING : 0) |
                                              (cs_sessions_want_locks() ? KEYWORD_CONTENTION : 0) |
                                              (cs_wants(CS_WIRE_MODE_GC) && !ticks ? KEYWORD_GC : 0),
                                  .level = LEVEL_INFORMATIONAL};
   sessions[1] =
-      (struct session){.keywords = (cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0) |
-                                   (ticks ? KEYWORD_GC : 0),
+      (struct session){.keywords = (waits ? KEYWORD_WAIT_HANDLE : 0) | (ticks ? KEYWORD_GC : 0),
                        .level = LEVEL_VERBOSE};
   sessions[2] = (struct session){
       .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_MONITORING : 0, .level = LEVEL_ERROR};

@@ -92,11 +92,35 @@ static uint32_t prologue_of(uint32_t count) {
   return count;
 }
 
-// Returns what is waited for, by the runtime's methods that lead to the wait, or else by the event.
+// Returns how many frames at the leaf are those of a wait, and in *name what the runtime's methods
+// among them say that is waited for.
+static uint32_t frames_of_wait(const uint64_t *first, uint32_t count, const char **name) {
+  uint32_t i = 0;
+  *name = NULL;
+  while (i < count && CS_WIRE_FRAME_KIND(first[i]) == CS_WIRE_FRAME_MANAGED &&
+         cs_wait_name_of(cs_wire_frame_function(first[i]), name))
+    i++;
+  return i;
+}
+
+// When the recording ends, the threads that wait are walked while they sleep.
+static bool has_not_ended(const struct cs_sample *s) {
+  return s->mode == CS_WIRE_MODE_WAIT && s->held_ticks == 0;
+}
+
+// A wait that Thread.Interrupt has ended has no event either, and its thread is elsewhere.
+static bool has_been_interrupted(uint32_t count) {
+  const char *name;
+  uint32_t skip = prologue_of(count);
+  if (skip == count) return false;  // the walk has ended before the program's methods
+  uint32_t waits = frames_of_wait(frames + 1 + skip, count - skip, &name);
+  return name != NULL ? !cs_wait_name_is_a_wait(name) : waits == 0;
+}
+
+// Returns what is waited for, by the stack, or else by the event.
 static uint32_t waited_for(const uint64_t *first, uint32_t count, uint32_t by_event) {
-  const char *name = NULL;
-  for (uint32_t i = 0; i < count && CS_WIRE_FRAME_KIND(first[i]) == CS_WIRE_FRAME_MANAGED; i++)
-    if (!cs_wait_name_of(cs_wire_frame_function(first[i]), &name)) break;
+  const char *name;
+  (void)frames_of_wait(first, count, &name);
   if (name != NULL) return cs_event_name_of(name);
   return by_event != 0 || count == 0 ? by_event : cs_event_name_of(CS_WAIT_UNNAMED);
 }
@@ -199,6 +223,11 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   uint64_t held = cs_clock_ticks_to_ns(s->held_ticks);
   record.held_ns = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
   if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return false;
+  if (has_not_ended(s)) {
+    if (has_been_interrupted(record.frame_count)) return true;
+    cs_throttle_count(CS_WIRE_MODE_WAIT, s->weight);
+    cs_throttle_add_walk(CS_WIRE_MODE_WAIT);
+  }
   add_awaits(s, most, &record.frame_count);
   uint64_t *from =
       s->mode != 0 || s->type != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;

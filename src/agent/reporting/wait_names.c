@@ -21,6 +21,8 @@ static struct waiter {
 } * waiters;              // by id, ascending
 static size_t waiter_count, waiter_capacity;
 
+static const char no_wait[] = "[no wait]";  // what sends no event
+
 // The runtime's own threads that wait for work.
 static const struct {
   const char *type, *name;
@@ -45,6 +47,7 @@ static const struct {
 static const struct {
   const char *space, *type, *method, *name;
 } by_method[] = {
+    {"System.Threading", "Thread", "Sleep", no_wait},
     {"System.Threading", "Monitor", "Enter",
      "Monitor.Enter"},  // a lock that is held: in mode lock, too
     {"System.Threading", "Monitor", "TryEnter", "Monitor.Enter"},
@@ -143,6 +146,10 @@ bool cs_wait_name_of(uint32_t id, const char **name) {
   if (w->name[0] == '\0') return *name == NULL;
   *name = w->name;
   return true;
+}
+
+bool cs_wait_name_is_a_wait(const char *name) {
+  return name != NULL && strcmp(name, no_wait) != 0;
 }
 
 void cs_wait_names_free(void) {

@@ -27,6 +27,9 @@ struct cs_lock_wait {
   uint64_t monitor;  // its address; 0: it waits for a System.Threading.Lock,
   uint64_t object;   // the address of the lock's object when the wait began
   uint64_t class;    // the MethodTable of a monitor's object; 0: unknown
+  // The thread's own. For a System.Threading.Lock:
+  uint64_t depth;  // where on its stack the wait's event has come; 0: none has come yet
+  bool awake;      // woken: it may have the lock, wait again, or have given up
 };
 
 #define CS_NO_LOCK_OWNER UINT32_MAX  // nobody held it

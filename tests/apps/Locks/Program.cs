@@ -5,12 +5,78 @@
 //   Locks hand-over N  "owner" has a System.Threading.Lock for 20 ms N times, while "waits" waits for it; eight threads
 //                      "passes on" hand another one over all the time, so that it is often free, and kept for the next one
 //   Locks collected N  a Guard is locked for 20 ms N times while others wait for it, under collections all the time
+//   Locks gives-up     "tries" gives a System.Threading.Lock up five times, after 20 ms each, and naps for 0.5 s after each;
+//                      others are interrupted in a wait, and nap from then on; prints for how long "tries" has waited, in ms
 using System.Runtime.CompilerServices;
 
 if (args is ["contend"]) Contend.Run();
 else if (args is ["hand-over", var rounds]) HandOver.Run(int.Parse(rounds));
 else if (args is ["collected", var times]) Collected.Run(int.Parse(times));
+else if (args is ["gives-up"]) GivesUp.Run();
 else Known.Run();
+
+static class GivesUp
+{
+    static readonly Lock held = new();
+
+    static Thread Start(string name, Action action)
+    {
+        Thread thread = new(() => action()) { Name = name, IsBackground = true };
+        thread.Start();
+        return thread;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Nap(int ms)
+    {
+        for (System.Diagnostics.Stopwatch watch = System.Diagnostics.Stopwatch.StartNew(); watch.ElapsedMilliseconds < ms;) Thread.Sleep(1);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static bool Try() => held.TryEnter(20);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Stay(ManualResetEvent end) => end.WaitOne();
+
+    static void Interrupted(Action wait)
+    {
+        try { wait(); } catch (ThreadInterruptedException) { }
+        Nap(60_000);
+    }
+
+    public static void Run()
+    {
+        long waited = 0;
+        object pulsed = new();
+        ManualResetEvent has = new(false), end = new(false);
+        Start("owner", () => { held.Enter(); has.Set(); Nap(60_000); });
+        has.WaitOne();
+        Start("stays", () => Stay(end));
+        List<Thread> interrupted =
+        [
+            Start("semaphore", () => Interrupted(() => new SemaphoreSlim(0).Wait())),
+            Start("event", () => Interrupted(() => end.WaitOne())),
+            Start("pulse", () => Interrupted(() => { lock (pulsed) Monitor.Wait(pulsed); })),
+        ];
+        foreach (Thread thread in interrupted)
+        {
+            while ((thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
+            thread.Interrupt();
+        }
+        Start("tries", () =>
+        {
+            for (int i = 0; i < 5; i++)
+            {
+                long from = Environment.TickCount64;
+                if (Try()) throw new InvalidOperationException("the lock is free");
+                waited += Environment.TickCount64 - from;
+                Nap(500);
+            }
+        }).Join();
+        Console.WriteLine(waited);
+        Nap(5000); // the recording ends meanwhile
+    }
+}
 
 static class Known
 {

@@ -72,4 +72,13 @@ grep -q 'the recording has no mode holders; it has: lock' report.err || { cat re
 record --mode lock -o one.collapsed
 grep -q '^clrsnap: mode lock is recorded without mode holders: an output shows one mode at a time$' err || { cat err; fail "one mode"; }
 grep -q 'held by owner\] ' one.collapsed || { cat one.collapsed; fail "one mode"; }
+# A wait for a System.Threading.Lock that TryEnter gives up, and one that Thread.Interrupt ends, are over then, although the runtime
+# has no event for that. Looks are up to 0.2 s apart on a busy machine.
+timeout 100 "$CLRSNAP" record -d 4 --event-rate 1000000 --mode lock,wait -o g.clrsnap -- "${target[@]}" gives-up > out 2> err || { cat err; fail "record gives-up"; }
+for mode in holders wait; do
+  "$CLRSNAP" report --mode $mode -o $mode.collapsed g.clrsnap 2> report.err || { cat report.err; fail "report gives-up"; }
+done
+awk '{ n += $NF } END { exit !(n < 1300e6) }' holders.collapsed || { cat out holders.collapsed; fail "a lock that was given up is waited for"; }
+leaves GivesUp.Stay wait.collapsed | awk '$NF > 1000 { found = 1 } END { exit !found }' || { cat wait.collapsed; fail "a wait that has not ended is missing"; }
+! grep GivesUp.Nap wait.collapsed || fail "a wait that was interrupted has not ended"
 pass "$(tail -1 owned); $(head -1 held); in turn $turn: $(tr '\n' ';' < passed)"
