@@ -29,10 +29,10 @@ static bool put(struct walked *w, enum bait bait, unsigned at, const struct cs_r
       return true;
     case BAIT_IP:
     case BAIT_WORD:
-      frame->regs.r[CS_RIP]++;
+      frame->regs.r[CS_IP]++;
       return true;
     case BAIT_SP:
-      frame->regs.r[CS_RSP] += 16;
+      frame->regs.r[CS_SP] += 16;
       return true;
     case BAIT_EXACT:
       frame->flags ^= CS_FRAME_EXACT;
@@ -48,9 +48,9 @@ static bool put(struct walked *w, enum bait bait, unsigned at, const struct cs_r
       w->stop = bait == BAIT_CUT ? CS_STOP_NATIVE_RULE : CS_STOP_BASE;
       return true;
     case BAIT_REGISTER:
-      w->frame[w->count - 1].regs.r[CS_RBX] ^= 8;
-      return w->cut_off &&
-             (w->frame[w->count - 1].regs.known & base->known & CS_REG_BIT(CS_RBX)) != 0;
+      w->frame[w->count - 1].regs.r[cs_preserved_register[0]] ^= 8;
+      return w->cut_off && (w->frame[w->count - 1].regs.known & base->known &
+                            CS_REG_BIT(cs_preserved_register[0])) != 0;
     case BAIT_KIND:
       frame->code.kind = frame->code.kind == CS_CODE_JIT ? CS_CODE_R2R : CS_CODE_JIT;
       return true;
@@ -58,6 +58,7 @@ static bool put(struct walked *w, enum bait bait, unsigned at, const struct cs_r
       w->count--;
       w->cut_off = false;
       return true;
+    case BAIT_BUILT:  // predict.c
     case BAIT_COUNT:
       break;
   }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oracle.h"
+#include "machine.h"
 
 enum { THREAD_BYTES = 1024, FIXED_ABOVE_MARK = 3, BELOW_STACK = 64 << 10 };
 
@@ -29,7 +29,7 @@ static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
 // set.
 static bool read_anew(struct oracle *oracle, struct cs_error *err) {
   const struct cs_remote_thread *t = &oracle->thread;
-  uint64_t sp = t->regs.r[CS_RSP], base = oracle->shadow.entry[oracle->base].slot + 64;
+  uint64_t sp = t->regs.r[CS_SP], base = oracle->shadow.entry[oracle->base].slot + 64;
   bool alternate = on_alternate(&t->stack, sp);
   if (alternate) cs_remote_invalidate_range(oracle->remote, sp & ~4095ull, t->stack.alt_hi);
   uint64_t lo = alternate || sp > base ? base - BELOW_STACK : sp;
@@ -56,7 +56,7 @@ static void walk_exactly(struct oracle *oracle, bool whole) {
   for (w->count = 0; w->count < MAX_COMPARED && cs_walk_next(&walk, &w->frame[w->count]);) {
     if ((w->frame[w->count].flags & CS_FRAME_HIJACKED) && !hijacked) oracle->hijacked++;
     hijacked = hijacked || (w->frame[w->count].flags & CS_FRAME_HIJACKED) != 0;
-    uint64_t sp = w->frame[w->count++].regs.r[CS_RSP];
+    uint64_t sp = w->frame[w->count++].regs.r[CS_SP];
     w->cut_off = !whole && w->count > 1 && sp >= base_sp && !on_alternate(stack, sp);
     if (!w->cut_off) continue;
     cs_walk_leave(&walk);
@@ -76,7 +76,7 @@ static struct comparison look(struct oracle *oracle, bool whole) {
   bool copied = read_anew(oracle, &err);
   if (copied) {
     walk_exactly(oracle, whole);
-    wanted = shadow_frames(&oracle->shadow, oracle->thread.regs.r[CS_RSP], want, MAX_COMPARED);
+    wanted = shadow_frames(&oracle->shadow, oracle->thread.regs.r[CS_SP], want, MAX_COMPARED);
     result = oracle_compare(oracle, &oracle->walked, want, wanted, whole);
     if (result.verdict == VERDICT_WRONG) return result;
     const struct walked *w = &oracle->walked;
@@ -89,7 +89,6 @@ static struct comparison look(struct oracle *oracle, bool whole) {
 }
 
 static enum code_group group_of(struct oracle *oracle, const struct cs_code *code) {
-  uint8_t b[8];
   switch (code->kind) {
     case CS_CODE_JIT:
       return code->funclet ? GROUP_FUNCLET : GROUP_JIT;
@@ -102,11 +101,7 @@ static enum code_group group_of(struct oracle *oracle, const struct cs_code *cod
     case CS_CODE_NATIVE:
       break;
   }
-  uint64_t entry = oracle->thread.regs.r[CS_RIP] & ~15ull;  // a PLT's are 16 bytes each
-  if (cs_remote_read(oracle->remote, entry, b, sizeof b) &&
-      ((b[0] == 0xFF && b[1] == 0x25) || (b[0] == 0xF3 && b[1] == 0x0F && b[2] == 0x1E &&
-                                          b[3] == 0xFA && b[4] == 0xFF && b[5] == 0x25)))
-    return GROUP_PLT;
+  if (machine_is_plt(oracle, oracle->thread.regs.r[CS_IP])) return GROUP_PLT;
   if (code->image->is_coreclr) return GROUP_CORECLR;
   const char *slash = strrchr(code->image->path, '/');
   const char *name = slash != NULL ? slash + 1 : code->image->path;
@@ -120,9 +115,9 @@ static void print_walk(struct oracle *oracle) {
   char text[128];
   for (unsigned i = 0; i < 64 && i < w->count; i++) {
     const struct cs_frame *frame = &w->frame[i];
-    describe(oracle, frame->regs.r[CS_RIP], text, sizeof text);
-    printf("    walk  sp %012" PRIx64 " ip %012" PRIx64 " flags %x  %s\n", frame->regs.r[CS_RSP],
-           frame->regs.r[CS_RIP], frame->flags, text);
+    describe(oracle, frame->regs.r[CS_IP], text, sizeof text);
+    printf("    walk  sp %012" PRIx64 " ip %012" PRIx64 " flags %x  %s\n", frame->regs.r[CS_SP],
+           frame->regs.r[CS_IP], frame->flags, text);
   }
   printf("    walk  ends: %s\n", w->cut_off ? "-" : cs_stop_token(w->stop));
   for (unsigned i = 0; i < wanted && i < 64; i++) {
@@ -134,7 +129,7 @@ static void print_walk(struct oracle *oracle) {
 }
 
 static void print_bytes(struct oracle *oracle) {
-  uint64_t ip = oracle->thread.regs.r[CS_RIP];
+  uint64_t ip = oracle->thread.regs.r[CS_IP];
   uint8_t b[16];
   if (!cs_remote_read(oracle->remote, ip, b, sizeof b)) return;
   printf("    bytes at the ip:");
@@ -144,7 +139,7 @@ static void print_bytes(struct oracle *oracle) {
 
 static void remember(struct oracle *oracle, const struct scene *scene,
                      const struct comparison *result) {
-  uint64_t ip = oracle->thread.regs.r[CS_RIP];
+  uint64_t ip = oracle->thread.regs.r[CS_IP];
   unsigned i = 0;
   while (i < oracle->findings &&
          !(oracle->finding[i].ip == ip && oracle->finding[i].verdict == result->verdict &&
@@ -172,7 +167,7 @@ static void note_stale(struct oracle *oracle, const struct scene *scene,
   char where[128];
   bool wrong = first->verdict == VERDICT_WRONG;
   if (oracle->excuse[wrong ? EXCUSE_STALE_WRONG : EXCUSE_STALE]++ >= oracle->options.show) return;
-  describe(oracle, oracle->thread.regs.r[CS_RIP], where, sizeof where);
+  describe(oracle, oracle->thread.regs.r[CS_IP], where, sizeof where);
   printf("  read anew in %s at %s: %s\n", scene->name, where,
          wrong ? first->why : cs_stop_text(first->stop));
 }
@@ -205,6 +200,7 @@ void oracle_check(struct oracle *oracle, struct scene *scene, bool whole) {
     result = look_anew(oracle, scene, whole, result);
   prediction_check(oracle, &result, want);
   if (result.resumes) oracle->excuse[EXCUSE_ELSEWHERE]++;
+  if (result.builds) oracle->excuse[EXCUSE_BUILT]++;
   if (result.verdict == VERDICT_RIGHT && !result.resumes) bait_check(oracle, want, wanted);
   struct tally *tallies[] = {&scene->tally,
                              &oracle->group[group_of(oracle, &oracle->walked.frame[0].code)]};
@@ -236,8 +232,7 @@ bool oracle_begin(struct oracle *oracle, struct cs_error *err) {
   oracle->shadow.count = 0;
   oracle->prediction.made = false;
   for (unsigned i = count; i-- > 1;)
-    shadow_push(&oracle->shadow, ENTRY_CALL, frames[i].regs.r[CS_RSP] - 8,
-                frames[i].regs.r[CS_RIP]);
+    shadow_push(&oracle->shadow, ENTRY_CALL, frames[i].regs.r[CS_SP] - 8, frames[i].regs.r[CS_IP]);
   oracle->shadow.alt_lo = oracle->thread.stack.alt_lo;
   oracle->shadow.alt_hi = oracle->thread.stack.alt_hi;
   // frames[i] is entry[count - 1 - i]. The mark's own callers may be a stub and the method that

@@ -10,17 +10,17 @@
 
 // The registers that are known both in the walk and at the scene's begin must agree.
 static bool same_registers(const struct cs_regs *a, const struct cs_regs *b) {
-  uint32_t known = a->known & b->known & CS_REGS_PRESERVED;
+  cs_regmask known = a->known & b->known & CS_REGS_PRESERVED;
   for (unsigned i = 0; i < CS_REG_COUNT; i++)
     if ((known & CS_REG_BIT(i)) && a->r[i] != b->r[i]) return false;
   return true;
 }
 
 static uint64_t ip_of(const struct cs_frame *frame) {
-  return frame->regs.r[CS_RIP];
+  return frame->regs.r[CS_IP];
 }
 static uint64_t sp_of(const struct cs_frame *frame) {
-  return frame->regs.r[CS_RSP];
+  return frame->regs.r[CS_SP];
 }
 static bool is_entry(const struct cs_frame *frame, const struct entry *entry) {
   return entry->ip == ip_of(frame) && entry->slot + 8 == sp_of(frame);
@@ -32,27 +32,50 @@ static bool is_entry(const struct cs_frame *frame, const struct entry *entry) {
 // will continue as the caller, although no call has pushed that address: from there on the walk
 // must agree. The thread also has to get there, and must not return to any of the callers that were
 // left out (predict.c).
-static bool goes_elsewhere(const struct cs_frame *leaf, const struct cs_frame *next,
-                           const struct entry *const *want, unsigned count, unsigned *skip) {
+static bool goes_elsewhere(const struct shadow *shadow, const struct cs_frame *leaf,
+                           const struct cs_frame *next, const struct entry *const *want,
+                           unsigned count, unsigned *skip) {
   if (leaf->code.kind != CS_CODE_NATIVE || (next->flags & CS_FRAME_BRIDGED)) return false;
+  bool alternate = shadow_on_alternate(shadow, sp_of(next));
   for (unsigned i = 0; i < count; i++) {
-    if (want[i]->slot <= sp_of(next)) continue;
+    // A frame that was built for the code there.
+    bool built = want[i]->kind == ENTRY_MADE && want[i]->slot + 8 == sp_of(next);
+    if (shadow_on_alternate(shadow, want[i]->slot) != alternate) continue;
+    if (want[i]->slot <= sp_of(next) && !built) continue;
     *skip = i;
     return true;
   }
   return false;
 }
 
+// Where the runtime leaves the alternate stack, it builds the caller of the code there by hand. A
+// walk that says where the thread goes on may show that frame before it is built (predict.c checks
+// that it is built so). Returns whether this is that frame.
+static bool may_be_built(const struct oracle *oracle, const struct walked *walked, unsigned depth,
+                         struct comparison *result) {
+  const struct cs_frame *frame = &walked->frame[depth];
+  if (!result->resumes || result->builds || sp_of(&walked->frame[depth - 1]) != result->resume_sp ||
+      ip_of(&walked->frame[depth - 1]) != result->resume_ip || (frame->flags & CS_FRAME_EXACT) ||
+      !shadow_on_alternate(&oracle->shadow, sp_of(&walked->frame[0])) ||
+      shadow_on_alternate(&oracle->shadow, sp_of(frame)) || sp_of(frame) > result->resume_sp + 8)
+    return false;
+  result->builds = true;
+  result->built_ip = ip_of(frame);
+  result->built_sp = sp_of(frame);
+  return true;
+}
+
 // Returns true if the walk says at frame `depth` that the thread continues elsewhere, and may be
 // right.
-static bool may_go_elsewhere(const struct walked *walked, unsigned depth,
-                             const struct entry *const *want, unsigned at, unsigned count,
-                             struct comparison *result) {
+static bool may_go_elsewhere(const struct shadow *shadow, const struct walked *walked,
+                             unsigned depth, const struct entry *const *want, unsigned at,
+                             unsigned count, struct comparison *result) {
   const struct cs_frame *frame = &walked->frame[depth];
   unsigned skip;
   if (result->resumes || at >= count || is_entry(frame, want[at])) return false;
   if (depth != 1 && !(frame->flags & CS_FRAME_EXACT)) return false;
-  if (!goes_elsewhere(&walked->frame[0], frame, want, count, &skip) || skip < at) return false;
+  if (!goes_elsewhere(shadow, &walked->frame[0], frame, want, count, &skip) || skip < at)
+    return false;
   result->resumes = true;
   result->resume_ip = ip_of(frame);
   result->resume_sp = sp_of(frame);
@@ -78,10 +101,12 @@ struct comparison oracle_compare(const struct oracle *oracle, const struct walke
   }
   for (unsigned depth = 1; depth < walked->count; depth++) {
     const struct cs_frame *frame = &walked->frame[depth];
-    if (may_go_elsewhere(walked, depth, want, at, count, &result)) {
+    if (may_go_elsewhere(&oracle->shadow, walked, depth, want, at, count, &result)) {
       at = result.skip_to;
       continue;
     }
+    if (at < count && !is_entry(frame, want[at]) && may_be_built(oracle, walked, depth, &result))
+      continue;
     // Native frames were left out, and the walk reports it.
     for (unsigned i = at; (frame->flags & CS_FRAME_BRIDGED) && i < count; i++) {
       if (!is_entry(frame, want[i])) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libstepmark.so, loaded by the stepped program (tests/apps/Step). Its marks show the tracer which
-// thread to step, and where each scene begins and ends. A mark is an int3 with a number in rax, so
-// it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) a mark does nothing.
+// thread to step, and where each scene begins and ends. A mark is a trap with a number in a
+// register, so it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) a mark does nothing.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mark_insn.h"
 #include "step.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -34,7 +35,7 @@ int step_attach(void) {
 }
 
 static __attribute__((noinline)) void mark(uint64_t what, const char *name) {
-  if (traced) __asm__ volatile("int3" : : "a"(what), "D"(name) : "memory");
+  if (traced) STEP_MARK(what, name);
 }
 
 void step_begin(const char *name) {

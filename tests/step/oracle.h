@@ -36,6 +36,7 @@ enum excuse {
   EXCUSE_STALE_WRONG,  // even wrong until then
   EXCUSE_OPEN,         // the stepping ended before it was seen whether the thread gets there
   EXCUSE_TRIP,         // a return to the runtime's trip wire
+  EXCUSE_BUILT,        // such a walk has the next one's frame already
   EXCUSE_MADE,         // the runtime has built a frame where it leaves the alternate stack
   EXCUSE_RESTORED,     // a whole context was loaded
   EXCUSE_UNSTEPPED,    // a call into the JIT that was run to its end: calls that were not seen
@@ -75,6 +76,8 @@ struct options {
 struct prediction {
   bool made, broken;
   uint64_t ip, sp;
+  bool builds;  // the runtime builds the caller of that place by hand until then:
+  uint64_t built_ip, built_sp;
   unsigned depth;  // of the call stack: a signal handler in between does not count
   unsigned skipped;
   struct entry skip[MAX_SKIPPED];
@@ -98,6 +101,8 @@ struct comparison {
   bool bridged;  // native frames were left out
   bool resumes;  // the walk says that the thread goes on elsewhere, here:
   uint64_t resume_ip, resume_sp;
+  bool builds;  // ... with a caller that is not there yet, off the alternate stack
+  uint64_t built_ip, built_sp;
   unsigned skip_from, skip_to;    // of what is wanted, if it does
   uint64_t caller_ip, caller_sp;  // of the leaf
 };
@@ -116,6 +121,7 @@ enum bait {       // a fault that is put into a walk, to see that it is found
   BAIT_WORD,      // the handler's walk has another ip
   BAIT_KIND,      // ... another kind of code
   BAIT_LENGTH,    // ... a frame less
+  BAIT_BUILT,     // a frame that the runtime builds has another ip
   BAIT_COUNT
 };
 
@@ -131,6 +137,9 @@ struct oracle {
   struct cs_remote_thread thread;  // its registers are those of the present instruction
   struct handlers_walk *handlers;
   struct shadow shadow;
+  uint64_t
+      loaded_sp;  // what the last instruction that loads a whole sp has loaded; 0: none, or the
+                  // thread has called or gone on since
   uint64_t random;
   // The frames that were there when the scene began; they are fixed from `base` on.
   unsigned base;  // index into shadow.entry
@@ -157,9 +166,17 @@ void oracle_check(struct oracle *oracle, struct scene *scene, bool whole);
 // Called when one instruction has brought the thread here: checks whether this is a caller that a
 // walk has left out.
 void oracle_went(struct oracle *oracle, uint64_t ip, uint64_t sp);
+// Called when the runtime has built a frame by hand: checks whether it is as a walk has said.
+void oracle_built(struct oracle *oracle, const struct entry *entry);
 // Called when the stepping ends.
 void oracle_end(struct oracle *oracle);
 uint64_t oracle_random(struct oracle *oracle);
+
+// ---- step.c ----
+_Noreturn void oracle_die(const char *what, const char *why);
+void oracle_read_registers(struct oracle *oracle);
+// A word of the stack as it is now.
+uint64_t oracle_stack_word(struct oracle *oracle, uint64_t address);
 
 // ---- compare.c ----
 // The walk against the stepper's call stack. `want` is that, with `count` entries.

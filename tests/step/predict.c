@@ -13,6 +13,9 @@ void prediction_make(struct prediction *p, const struct oracle *oracle,
   p->made = true;
   p->ip = result->resume_ip;
   p->sp = result->resume_sp;
+  p->builds = result->builds;
+  p->built_ip = result->built_ip;
+  p->built_sp = result->built_sp;
   p->depth = oracle->shadow.count;
   p->skipped = 0;
   for (unsigned i = result->skip_from; i < result->skip_to && p->skipped < MAX_SKIPPED; i++)
@@ -41,6 +44,20 @@ void oracle_went(struct oracle *oracle, uint64_t ip, uint64_t sp) {
   oracle->bait[BAIT_RETURNED].found += bait->broken;
 }
 
+static bool is_built(const struct prediction *p, const struct entry *entry) {
+  return p->built_ip == entry->ip && p->built_sp == entry->slot + 8;
+}
+
+void oracle_built(struct oracle *oracle, const struct entry *entry) {
+  struct prediction *p = &oracle->prediction;
+  if (!p->made || !p->builds) return;
+  if (!is_built(p, entry)) p->broken = true;
+  struct entry other = *entry;
+  other.ip++;
+  oracle->bait[BAIT_BUILT].put++;
+  oracle->bait[BAIT_BUILT].found += !is_built(p, &other);
+}
+
 void oracle_end(struct oracle *oracle) {
   oracle->excuse[EXCUSE_OPEN] += oracle->prediction.made;
   oracle->prediction.made = false;
@@ -54,7 +71,7 @@ void prediction_check(struct oracle *oracle, struct comparison *result,
   // The thread may continue at the very place to which the call would have returned anyway.
   bool still = result->caller_ip == p->ip && result->caller_sp == p->sp;
   if (p->made && p->broken) {
-    why = "returned to a caller that the walk had left out";
+    why = "returned to a caller that the walk had left out, or has another one than it had said";
     p->made = false;
   } else if (p->made && !result->resumes && !still && oracle->shadow.count <= p->depth) {
     why = "went on elsewhere than the walk had said";

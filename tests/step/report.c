@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "oracle.h"
 
 static const char *const group_names[GROUP_COUNT] = {
@@ -39,21 +40,11 @@ static const char *const excuse_names[EXCUSE_COUNT] = {
     [EXCUSE_STALE_WRONG] = "walks wrong until all was read anew",
     [EXCUSE_OPEN] = "ends before the thread got there",
     [EXCUSE_TRIP] = "returns to the trip wire",
+    [EXCUSE_BUILT] = "... with a frame that is built by then",
     [EXCUSE_MADE] = "frames made by the runtime",
     [EXCUSE_RESTORED] = "contexts that were loaded",
     [EXCUSE_UNSTEPPED] = "calls into the JIT not stepped to the end",
 };
-
-// How often each excuse may be needed: a share of a million walks, and a fixed number besides. Both
-// are two to three times what was seen in 13 million walks.
-static const struct {
-  uint64_t per_million, besides;
-} bounds[EXCUSE_COUNT] = {
-    [EXCUSE_ELSEWHERE] = {4000, 50}, [EXCUSE_STALE] = {30, 8},      [EXCUSE_STALE_WRONG] = {0, 2},
-    [EXCUSE_OPEN] = {0, 2},          [EXCUSE_TRIP] = {5, 10},       [EXCUSE_MADE] = {5, 5},
-    [EXCUSE_RESTORED] = {30, 10},    [EXCUSE_UNSTEPPED] = {20, 20},
-};
-enum { CUT_PER_MILLION = 1, CUT_BESIDES = 1 };  // none was seen
 
 static uint64_t bound_of(uint64_t walks, uint64_t per_million, uint64_t besides) {
   return walks * per_million / 1000000 + besides;
@@ -73,6 +64,7 @@ static const char *const bait_names[BAIT_COUNT] = {
     [BAIT_WORD] = "the handler's: another ip",
     [BAIT_KIND] = "the handler's: another kind of code",
     [BAIT_LENGTH] = "the handler's: a frame less",
+    [BAIT_BUILT] = "another frame is built",
 };
 
 static struct tally sum(const struct oracle *oracle) {

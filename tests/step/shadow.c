@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The stepper's own call stack. None of it comes from unwind data: an entry is created by a call
-// (or by the kernel, for a signal), and ends when the stack pointer has passed its slot, by
-// whatever instruction: a return, the end of an exception's dispatch, longjmp. Invariant: a later
+// (or by the kernel, for a signal), and ends when the stack pointer has passed its slot
+// (machine.h), by whatever instruction: a return, the end of an exception's dispatch, longjmp. Invariant: a later
 // entry is further up; when an entry ends, all later ones have ended.
 //
 // There are two stacks: entries on the alternate signal stack have unrelated addresses, and are
@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool on_alternate(const struct shadow *shadow, uint64_t address) {
+#include "machine.h"
+
+bool shadow_on_alternate(const struct shadow *shadow, uint64_t address) {
   return address >= shadow->alt_lo && address < shadow->alt_hi;
 }
 
@@ -26,18 +28,22 @@ void shadow_push(struct shadow *shadow, enum entry_kind kind, uint64_t slot, uin
   shadow->entry[shadow->count++] = (struct entry){kind, slot, ip};
 }
 
-static bool has_ended(const struct entry *entry, uint64_t sp, uint64_t ip) {
-  if (entry->kind == ENTRY_TRIPPED)
-    return sp > entry->slot + 8 || (sp == entry->slot + 8 && ip == entry->ip);
-  return entry->slot < sp;
-}
-
 void shadow_settle(struct shadow *shadow, uint64_t sp, uint64_t ip) {
-  bool alternate = on_alternate(shadow, sp);
+  bool alternate = shadow_on_alternate(shadow, sp);
   for (unsigned i = shadow->count; i-- > 0;) {
     struct entry *entry = &shadow->entry[i];
-    if (on_alternate(shadow, entry->slot) != alternate) continue;
-    if (!has_ended(entry, sp, ip)) break;
+    if (shadow_on_alternate(shadow, entry->slot) != alternate) continue;
+    if (!machine_has_ended(entry, sp, ip)) break;
+    shadow->count = i;
+  }
+}
+
+void shadow_leave(struct shadow *shadow, uint64_t sp) {
+  bool alternate = shadow_on_alternate(shadow, sp);
+  for (unsigned i = shadow->count; i-- > 0;) {
+    struct entry *entry = &shadow->entry[i];
+    if (shadow_on_alternate(shadow, entry->slot) != alternate) continue;
+    if (entry->slot > sp) break;
     shadow->count = i;
   }
 }
@@ -57,11 +63,11 @@ void shadow_sigreturn(struct shadow *shadow) {
 
 unsigned shadow_frames(const struct shadow *shadow, uint64_t sp, const struct entry **out,
                        unsigned max) {
-  bool alternate = on_alternate(shadow, sp);
+  bool alternate = shadow_on_alternate(shadow, sp);
   unsigned n = 0;
   for (unsigned i = shadow->count; i-- > 0 && n < max;) {
     const struct entry *entry = &shadow->entry[i];
-    bool entry_alternate = on_alternate(shadow, entry->slot);
+    bool entry_alternate = shadow_on_alternate(shadow, entry->slot);
     if (entry_alternate && !alternate) continue;
     alternate = entry_alternate;
     out[n++] = entry;

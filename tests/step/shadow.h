@@ -17,7 +17,8 @@ enum entry_kind {
 
 struct entry {
   enum entry_kind kind;
-  uint64_t slot;  // where the return address lies; interrupted: the sp less 8
+  uint64_t slot;  // where the return address lies; elsewhere than on x86-64, and if interrupted:
+                  // the sp to return with, less 8
   uint64_t ip;    // what is returned to
 };
 
@@ -29,9 +30,13 @@ struct shadow {
   struct entry entry[SHADOW_MAX];
 };
 
+bool shadow_on_alternate(const struct shadow *shadow, uint64_t address);
 void shadow_push(struct shadow *shadow, enum entry_kind kind, uint64_t slot, uint64_t ip);
 // Called after an instruction, with its stack pointer: entries below it are gone.
 void shadow_settle(struct shadow *shadow, uint64_t sp, uint64_t ip);
+// The thread goes on with this stack pointer in code that it has not called and not returned to:
+// all calls up to there are over, also one whose slot is at the stack pointer.
+void shadow_leave(struct shadow *shadow, uint64_t sp);
 // A return has left it here, but the runtime had put its trip wire over the return address: the
 // call is over when that address has been gone to.
 void shadow_trip(struct shadow *shadow, uint64_t sp);

@@ -12,28 +12,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "decode.h"
-#include "oracle.h"
+#include "machine.h"
 #include "step.h"
 
-enum { WHOLE_EVERY = 1009, UCONTEXT_GREGS = 40, GREG_RSP = 15, GREG_RIP = 16 };
+enum { WHOLE_EVERY = 1009 };
 
-static void die(const char *what, const char *why) {
+_Noreturn void oracle_die(const char *what, const char *why) {
   (void)fprintf(stderr, "step: %s%s%s\n", what, why[0] != '\0' ? ": " : "", why);
   exit(2);
 }
 
-static void read_registers(struct oracle *oracle) {
+void oracle_read_registers(struct oracle *oracle) {
   struct cs_remote_thread *thread = &oracle->thread;
   if (!cs_remote_registers(oracle->tracee.tid, &thread->regs, &thread->thread_pointer,
                            &thread->call))
-    die("the thread's registers cannot be read", "");
+    oracle_die("the thread's registers cannot be read", "");
 }
 
-static uint64_t reg(const struct oracle *oracle, enum cs_reg r) {
+static uint64_t reg(const struct oracle *oracle, unsigned r) {
   return oracle->thread.regs.r[r];
 }
 
@@ -41,7 +39,7 @@ static uint64_t reg(const struct oracle *oracle, enum cs_reg r) {
 // written.
 static struct insn next_instruction(struct oracle *oracle) {
   uint8_t bytes[INSN_MAX + 1];
-  uint64_t ip = reg(oracle, CS_RIP);
+  uint64_t ip = reg(oracle, CS_IP);
   size_t len = sizeof bytes;
   const struct cs_images *images = cs_remote_world(oracle->remote)->images;
   if (images == NULL || cs_images_find(images, ip) == NULL)
@@ -50,50 +48,42 @@ static struct insn next_instruction(struct oracle *oracle) {
   return decode(bytes, len);
 }
 
-// A word of the stack as it is now.
-static uint64_t stack_word(struct oracle *oracle, uint64_t address) {
+uint64_t oracle_stack_word(struct oracle *oracle, uint64_t address) {
   uint64_t word = 0;
   cs_remote_invalidate_range(oracle->remote, address, address + 8);
   if (!cs_remote_read(oracle->remote, address, &word, sizeof word))
-    die("the thread's stack cannot be read", "");
+    oracle_die("the thread's stack cannot be read", "");
   return word;
 }
 
-// Whether the thread is at the first instruction of a signal handler. The return address is then
-// the C library's trampoline: mov rax, 15; syscall.
-static bool entered_handler(struct oracle *oracle, uint64_t sp_before) {
-  static const uint8_t trampoline[] = {0x48, 0xC7, 0xC0, 0x0F, 0, 0, 0, 0x0F, 0x05};
-  uint8_t bytes[sizeof trampoline];
-  uint64_t sp = reg(oracle, CS_RSP);
-  return sp != sp_before &&
-         cs_remote_read(oracle->remote, stack_word(oracle, sp), bytes, sizeof bytes) &&
-         memcmp(bytes, trampoline, sizeof bytes) == 0;
+static void push(struct oracle *oracle, const struct entry *entry) {
+  shadow_push(&oracle->shadow, entry->kind, entry->slot, entry->ip);
 }
 
 static void push_signal(struct oracle *oracle) {
-  uint64_t sp = reg(oracle, CS_RSP), gregs = sp + 8 + UCONTEXT_GREGS;
+  struct entry interrupted, trampoline;
   struct cs_error err;
   oracle->signals++;
   // The handler may run on the alternate stack, whose bounds are known only now.
   struct cs_regs regs = oracle->thread.regs;
   if (!cs_remote_thread(oracle->remote, oracle->tracee.tid, &oracle->thread, &err))
-    die("the thread is gone", err.text);
+    oracle_die("the thread is gone", err.text);
   oracle->thread.regs = regs;
   if (oracle->thread.stack.alt_hi != 0) {
     oracle->shadow.alt_lo = oracle->thread.stack.alt_lo;
     oracle->shadow.alt_hi = oracle->thread.stack.alt_hi;
   }
-  shadow_push(&oracle->shadow, ENTRY_INTERRUPTED, stack_word(oracle, gregs + GREG_RSP * 8) - 8,
-              stack_word(oracle, gregs + GREG_RIP * 8));
-  shadow_push(&oracle->shadow, ENTRY_TRAMPOLINE, sp, stack_word(oracle, sp));
+  machine_signal(oracle, &interrupted, &trampoline);
+  push(oracle, &interrupted);
+  push(oracle, &trampoline);
 }
 
 static void check_stack_bounds(struct oracle *oracle) {
   struct cs_error err;
-  uint64_t sp = reg(oracle, CS_RSP);
+  uint64_t sp = reg(oracle, CS_SP);
   if (cs_stack_holds(&oracle->thread.stack, sp, 8)) return;
   if (!cs_remote_thread(oracle->remote, oracle->tracee.tid, &oracle->thread, &err))
-    die("the thread is gone", err.text);
+    oracle_die("the thread is gone", err.text);
 }
 
 // The thread has switched from the alternate stack to its own, and not by rt_sigreturn: the runtime
@@ -120,28 +110,23 @@ static bool is_trip(struct oracle *oracle, uint64_t sp, uint64_t ip) {
          slot == top->slot && address == top->ip;
 }
 
-// A new thread may inherit the trap flag, and the process would be killed by its trap.
-static bool makes_a_thread(const struct insn *insn, const struct cs_regs *regs) {
-  uint64_t number = regs->r[CS_RAX];
-  return insn->kind == INSN_SYSCALL &&
-         (number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork);
-}
-
-// Code that loads a stack pointer from memory and then jumps has restored a whole context. It has
+// Code that loads a whole new stack pointer and then jumps has restored a whole context. It has
 // not called the code that it continues in, and no code will return to a return address at that
 // very stack pointer. (On-stack replacement switches in this way from the old version's code to the
-// start of the new one, with the address of the old call in place of the new code's own.)
-static void restore_context(struct oracle *oracle, const struct insn *insn, uint64_t ip_before) {
-  static uint64_t loaded;
-  uint64_t sp = reg(oracle, CS_RSP), ip = reg(oracle, CS_RIP);
-  if (insn->kind == INSN_LOAD_SP) {
-    loaded = sp;
-  } else if (sp != loaded) {
-    loaded = 0;
-  } else if (ip - ip_before > INSN_MAX) {
-    shadow_settle(&oracle->shadow, sp + 1, ip);
+// start of the new one, with the address of the old call in place of the new code's own.) `made`:
+// the runtime has built a caller for that code.
+static void restore_context(struct oracle *oracle, const struct insn *insn, uint64_t ip_before,
+                            bool made) {
+  uint64_t *loaded = &oracle->loaded_sp;
+  uint64_t sp = reg(oracle, CS_SP), ip = reg(oracle, CS_IP);
+  if (insn->kind == INSN_LOAD_SP && !made) {
+    *loaded = sp;
+  } else if (sp != *loaded || made) {
+    *loaded = 0;
+  } else if (machine_jumped(insn, ip_before, ip)) {
+    shadow_leave(&oracle->shadow, sp);
     oracle->excuse[EXCUSE_RESTORED]++;
-    loaded = 0;
+    *loaded = 0;
   }
 }
 
@@ -150,27 +135,30 @@ static bool step(struct oracle *oracle, const struct insn *insn) {
   static int signal;
   struct cs_regs before = oracle->thread.regs;
   int delivered = signal;
-  enum tracee_event event = signal == 0 && makes_a_thread(insn, &before)
-                                ? tracee_system_call(&oracle->tracee, &signal)
-                                : tracee_step(&oracle->tracee, &signal);
+  enum tracee_event event = machine_step(oracle, insn, &signal);
   if (event == TRACEE_ENDED) return false;
   if (event == TRACEE_SIGNAL) return true;
-  read_registers(oracle);
-  uint64_t sp = reg(oracle, CS_RSP), ip = reg(oracle, CS_RIP), sp_before = before.r[CS_RSP];
+  oracle_read_registers(oracle);
+  uint64_t sp = reg(oracle, CS_SP), ip = reg(oracle, CS_IP), sp_before = before.r[CS_SP];
   check_stack_bounds(oracle);
-  if (delivered != 0 && entered_handler(oracle, sp_before)) {
+  if (delivered != 0 && machine_entered_handler(oracle, sp_before)) {
     push_signal(oracle);
     return true;
   }
-  if (insn->kind == INSN_POPF) tracee_clear_trap_flag(&oracle->tracee);
-  if (insn->kind == INSN_CALL && sp == sp_before - 8) {
-    shadow_push(&oracle->shadow, ENTRY_CALL, sp, before.r[CS_RIP] + insn->length);
+  struct entry entry;
+  if (machine_called(insn, &before, &oracle->thread.regs, &entry)) {
+    push(oracle, &entry);
+    oracle->loaded_sp = 0;
     return true;
   }
-  if (insn->kind == INSN_SYSCALL && before.r[CS_RAX] == 15) {
+  bool made = leaves_alternate_stack(oracle, sp_before, sp);
+  if (insn->kind == INSN_SYSCALL && before.r[NUMBER_REG] == SYS_SIGRETURN) {
     shadow_sigreturn(&oracle->shadow);
-  } else if (leaves_alternate_stack(oracle, sp_before, sp)) {
-    shadow_push(&oracle->shadow, ENTRY_MADE, sp, stack_word(oracle, sp));
+    made = false;
+  } else if (made) {
+    entry = machine_made(oracle);
+    push(oracle, &entry);
+    oracle_built(oracle, &entry);
     oracle->excuse[EXCUSE_MADE]++;
   }
   if (insn->kind == INSN_RET && is_trip(oracle, sp, ip)) {
@@ -178,70 +166,25 @@ static bool step(struct oracle *oracle, const struct insn *insn) {
     oracle->excuse[EXCUSE_TRIP]++;
   }
   shadow_settle(&oracle->shadow, sp, ip);
-  restore_context(oracle, insn, before.r[CS_RIP]);
+  restore_context(oracle, insn, before.r[CS_IP], made);
   oracle_went(oracle, ip, sp);
   return true;
 }
 
-static bool in_jit(const struct oracle *oracle) {
-  const struct cs_images *images = cs_remote_world(oracle->remote)->images;
-  const struct cs_image *image = cs_images_find(images, reg(oracle, CS_RIP));
-  return image != NULL && strstr(image->path, "/libclrjit.so") != NULL;
-}
-
-// The rest of a call into the JIT runs at full speed.
-static bool run_out_of_jit(struct oracle *oracle, uint64_t slot, uint64_t ip) {
-  if (tracee_return(&oracle->tracee, slot, ip) != TRACEE_STEPPED) return false;
-  read_registers(oracle);
-  if (reg(oracle, CS_RIP) != ip) {
-    char where[96];
-    (void)snprintf(where, sizeof where, "to %#lx, sp %#lx: at %#lx, sp %#lx", (unsigned long)ip,
-                   (unsigned long)slot + 8, (unsigned long)reg(oracle, CS_RIP),
-                   (unsigned long)reg(oracle, CS_RSP));
-    die("a call into the JIT did not return", where);
-  }
-  shadow_settle(&oracle->shadow, slot + 8, ip);
-  oracle_went(oracle, ip, slot + 8);
-  oracle->excuse[EXCUSE_UNSTEPPED]++;
-  cs_remote_invalidate(oracle->remote);
-  return true;
-}
-
-struct jit_call {  // the outermost call into libclrjit that is under way
-  uint64_t slot, ip;
-  uint64_t steps;
-};
-
 static struct scene *find_scene(struct oracle *oracle) {
   cs_remote_invalidate(oracle->remote);
   char name[SCENE_NAME];
-  uint64_t at = reg(oracle, CS_RDI);
+  uint64_t at = reg(oracle, NAME_REG);
   unsigned i = 0;
   for (; i < sizeof name - 1; i++)
     if (!cs_remote_read(oracle->remote, at + i, &name[i], 1) || name[i] == '\0') break;
   name[i] = '\0';
   for (unsigned n = 0; n < oracle->scenes; n++)
     if (strcmp(oracle->scene[n].name, name) == 0) return &oracle->scene[n];
-  if (oracle->scenes == MAX_SCENES) die("too many scenes", "");
+  if (oracle->scenes == MAX_SCENES) oracle_die("too many scenes", "");
   struct scene *scene = &oracle->scene[oracle->scenes++];
   memcpy(scene->name, name, sizeof name);
   return scene;
-}
-
-// Follows a call into the JIT. Returns false if the program has ended.
-static bool mind_jit(struct oracle *oracle, struct jit_call *call) {
-  if (call->slot == 0) {
-    if (!in_jit(oracle)) return true;
-    const struct entry *top = &oracle->shadow.entry[oracle->shadow.count - 1];
-    *call = (struct jit_call){top->slot, top->ip, 0};
-  } else if (reg(oracle, CS_RSP) > call->slot) {
-    call->slot = 0;
-    return true;
-  }
-  if (++call->steps <= oracle->options.per_jit) return true;
-  uint64_t slot = call->slot;
-  call->slot = 0;
-  return run_out_of_jit(oracle, slot, call->ip);
 }
 
 // Steps from a scene's mark to its end. Returns false if the program has ended.
@@ -250,17 +193,17 @@ static bool run_scene(struct oracle *oracle) {
   struct scene *scene = find_scene(oracle);
   struct cs_error err;
   uint64_t last_ip = 0, last_sp = 0, here = 0;
-  if (!oracle_begin(oracle, &err)) die(scene->name, err.text);
+  if (!oracle_begin(oracle, &err)) oracle_die(scene->name, err.text);
   for (;;) {
     struct insn insn = next_instruction(oracle);
-    if (insn.kind == INSN_INT3 && reg(oracle, CS_RAX) == STEP_MARK_END) {
+    if (insn.kind == INSN_TRAP && reg(oracle, MARK_REG) == STEP_MARK_END) {
       oracle_end(oracle);
       return true;
     }
     // A repeated string instruction stops after each repetition; all of them are one instruction.
-    bool again = reg(oracle, CS_RIP) == last_ip && reg(oracle, CS_RSP) == last_sp;
-    last_ip = reg(oracle, CS_RIP);
-    last_sp = reg(oracle, CS_RSP);
+    bool again = reg(oracle, CS_IP) == last_ip && reg(oracle, CS_SP) == last_sp;
+    last_ip = reg(oracle, CS_IP);
+    last_sp = reg(oracle, CS_SP);
     if (!again) {
       if (++here > oracle->options.per_scene) {
         oracle_end(oracle);
@@ -271,7 +214,7 @@ static bool run_scene(struct oracle *oracle) {
       bool whole = scene->executed % WHOLE_EVERY == 0;
       if (whole || sampled) oracle_check(oracle, scene, whole);
     }
-    if (!step(oracle, &insn) || !mind_jit(oracle, &jit)) return false;
+    if (!step(oracle, &insn) || !machine_mind_jit(oracle, &jit)) return false;
   }
 }
 
@@ -306,13 +249,14 @@ static void parse(struct oracle *oracle, int argc, char **argv) {
         o->show = (unsigned)value;
         break;
       default:
-        die("usage: step [-q PER_SCENE] [-j PER_JIT] [-s SAMPLE] [-r SEED] [-w SHOW] [-p BAIT] "
+        oracle_die(
+            "usage: step [-q PER_SCENE] [-j PER_JIT] [-s SAMPLE] [-r SEED] [-w SHOW] [-p BAIT] "
             "[-x] "
             "-- PROGRAM, or step -t",
             "");
     }
   }
-  if (optind == argc || o->sample == 0) die("there is no program to step", "");
+  if (optind == argc || o->sample == 0) oracle_die("there is no program to step", "");
   oracle->random = o->seed * 0x9E3779B97F4A7C15u | 1;
 }
 
@@ -322,14 +266,14 @@ int main(int argc, char **argv) {
   handlers_walk_make_room(argv);
   parse(&oracle, argc, argv);
   if (!tracee_start(&oracle.tracee, argv + optind, &err))
-    die("the program does not start", err.text);
+    oracle_die("the program does not start", err.text);
   oracle.remote = cs_remote_open(oracle.tracee.pid, &err);
-  if (oracle.remote == NULL) die("the program cannot be walked", err.text);
+  if (oracle.remote == NULL) oracle_die("the program cannot be walked", err.text);
   oracle.handlers = handlers_walk_new(oracle.remote);
-  if (oracle.handlers == NULL) die("out of memory", "");
+  if (oracle.handlers == NULL) oracle_die("out of memory", "");
   while (tracee_run_to_mark(&oracle.tracee) == TRACEE_STEPPED) {
-    read_registers(&oracle);
-    if (reg(&oracle, CS_RAX) == STEP_MARK_BEGIN && !run_scene(&oracle)) break;
+    oracle_read_registers(&oracle);
+    if (reg(&oracle, MARK_REG) == STEP_MARK_BEGIN && !run_scene(&oracle)) break;
   }
   int code = tracee_wait(&oracle.tracee);
   bool ok = report(&oracle);

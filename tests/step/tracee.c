@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,8 +56,8 @@ bool tracee_start(struct tracee *tracee, char *const argv[], struct cs_error *er
   return ok;
 }
 
-// Waits for the next stop. A mark's int3 and a step's end are both SIGTRAP.
-static enum tracee_event wait_stop(const struct tracee *tracee, int *signal) {
+// A mark and a step's end are both SIGTRAP.
+enum tracee_event tracee_wait_stop(const struct tracee *tracee, int *signal) {
   int status;
   *signal = 0;
   while (waitpid(tracee->tid, &status, __WALL) != tracee->tid)
@@ -67,14 +66,6 @@ static enum tracee_event wait_stop(const struct tracee *tracee, int *signal) {
   if (WSTOPSIG(status) == SIGTRAP) return TRACEE_STEPPED;
   *signal = WSTOPSIG(status);
   return TRACEE_SIGNAL;
-}
-
-void tracee_clear_trap_flag(const struct tracee *tracee) {
-  const unsigned long trap_flag = 0x100;
-  struct user_regs_struct regs;
-  if (ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) != 0 || !(regs.eflags & trap_flag)) return;
-  regs.eflags &= ~trap_flag;
-  (void)ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs);
 }
 
 // A trap arrives although no thread is being stepped.
@@ -86,11 +77,11 @@ static bool is_stray_trap(const struct tracee *tracee) {
   return true;
 }
 
-static enum tracee_event run(const struct tracee *tracee) {
+enum tracee_event tracee_run(const struct tracee *tracee) {
   int signal = 0;
   for (;;) {
     if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(ptrdiff_t)signal) != 0) return TRACEE_ENDED;
-    enum tracee_event event = wait_stop(tracee, &signal);
+    enum tracee_event event = tracee_wait_stop(tracee, &signal);
     if (event == TRACEE_SIGNAL || (event == TRACEE_STEPPED && is_stray_trap(tracee))) continue;
     return event;
   }
@@ -99,46 +90,20 @@ static enum tracee_event run(const struct tracee *tracee) {
 // PTRACE_SEIZE does not stop the thread: it is running already when it is run for the first time.
 static enum tracee_event run_first(const struct tracee *tracee) {
   int signal;
-  enum tracee_event event = wait_stop(tracee, &signal);
-  return event == TRACEE_SIGNAL ? run(tracee) : event;
+  enum tracee_event event = tracee_wait_stop(tracee, &signal);
+  return event == TRACEE_SIGNAL ? tracee_run(tracee) : event;
 }
 
 enum tracee_event tracee_run_to_mark(struct tracee *tracee) {
-  struct user_regs_struct regs;
-  enum tracee_event event = tracee->mark == 0 ? run_first(tracee) : run(tracee);
-  if (event == TRACEE_STEPPED && ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) == 0)
-    tracee->mark = regs.rip - 1;
+  enum tracee_event event = tracee->mark == 0 ? run_first(tracee) : tracee_run(tracee);
+  if (event == TRACEE_STEPPED) tracee_note_mark(tracee);
   return event;
 }
 
 enum tracee_event tracee_step(const struct tracee *tracee, int *signal) {
   if (ptrace(PTRACE_SINGLESTEP, tracee->tid, NULL, (void *)(ptrdiff_t)*signal) != 0)
     return TRACEE_ENDED;
-  return wait_stop(tracee, signal);
-}
-
-enum tracee_event tracee_system_call(const struct tracee *tracee, int *signal) {
-  *signal = 0;
-  tracee_clear_trap_flag(tracee);
-  for (int stop = 0; stop < 2; stop++) {  // before and after it
-    if (ptrace(PTRACE_SYSCALL, tracee->tid, NULL, NULL) != 0) return TRACEE_ENDED;
-    enum tracee_event event = wait_stop(tracee, signal);
-    if (event != TRACEE_STEPPED) return event;
-  }
-  return TRACEE_STEPPED;
-}
-
-enum tracee_event tracee_return(const struct tracee *tracee, uint64_t slot, uint64_t ip) {
-  struct user_regs_struct regs;
-  if (tracee->mark == 0 || ptrace(PTRACE_POKEDATA, tracee->tid, (void *)(uintptr_t)slot,
-                                  (void *)(uintptr_t)tracee->mark) != 0)
-    return TRACEE_ENDED;
-  enum tracee_event event = run(tracee);
-  if (event != TRACEE_STEPPED) return event;
-  if (ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) != 0) return TRACEE_ENDED;
-  if (regs.rip != tracee->mark + 1 || regs.rsp != slot + 8) return event;
-  regs.rip = ip;
-  return ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs) == 0 ? event : TRACEE_ENDED;
+  return tracee_wait_stop(tracee, signal);
 }
 
 int tracee_wait(const struct tracee *tracee) {

@@ -121,7 +121,7 @@ bool handlers_walk_copy(struct handlers_walk *hw, const struct cs_remote_thread 
   const struct cs_stack *stack = &thread->stack;
   if (!map(hw, stack, err)) return false;
   if (!hw->whole) {
-    uint64_t sp = thread->regs.r[CS_RSP];
+    uint64_t sp = thread->regs.r[CS_SP];
     begin = sp >= stack->lo && sp < stack->hi ? sp - 256 : stack->lo;
     end = stack->hi;
   }
@@ -133,9 +133,6 @@ bool handlers_walk_copy(struct handlers_walk *hw, const struct cs_remote_thread 
 }
 
 // ---- The walks' results, compared with the exact walk ----
-
-static const uint8_t preserved_reg[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
-                                                          CS_R13, CS_R14, CS_R15, CS_RIP};
 
 static bool differ(struct cs_error *err, const char *walk, const char *what, unsigned at,
                    uint64_t is, uint64_t exact) {
@@ -159,26 +156,25 @@ static bool same_words(const struct exact_walk *exact, const char *walk,
                        const struct cs_sample *sample, struct cs_error *err) {
   for (unsigned i = 0; i < exact->count && i < sample->frame_count; i++) {
     const struct cs_frame *f = &exact->frames[i];
-    uint64_t want =
-        CS_FRAME_WORD(f->regs.r[CS_RIP], f->code.kind, (f->flags & CS_FRAME_EXACT) != 0);
+    uint64_t want = CS_FRAME_WORD(f->regs.r[CS_IP], f->code.kind, (f->flags & CS_FRAME_EXACT) != 0);
     if (sample->frames[i] != want) return differ(err, walk, "word", i, sample->frames[i], want);
   }
   return same_end(exact, walk, sample->frame_count, (enum cs_stop)sample->stop, sample->stop_ip,
                   err);
 }
 
-// A plain walk follows rbx and r12 to r15 only where it needs them.
+// A plain walk follows most registers only where it needs them.
 static bool same_records(const struct exact_walk *exact, const char *walk,
                          const struct cs_capture *capture, struct cs_error *err) {
   for (unsigned i = 0; i < exact->count && i < capture->count; i++) {
     const struct cs_frame *f = &exact->frames[i];
     const struct cs_record *r = &capture->records[i];
-    uint32_t known = capture->plain ? f->regs.known & r->known : f->regs.known;
+    cs_regmask known = capture->plain ? f->regs.known & r->known : f->regs.known;
     if (!capture->plain && (r->known & CS_REGS_PRESERVED) != (known & CS_REGS_PRESERVED))
       return differ(err, walk, "known registers", i, r->known, known);
     for (unsigned p = 0; p < CS_PRESERVED_COUNT; p++) {
-      unsigned reg = preserved_reg[p];
-      bool counts = (known & CS_REG_BIT(reg)) || reg == CS_RSP || reg == CS_RIP;
+      unsigned reg = cs_preserved_register[p];
+      bool counts = (known & CS_REG_BIT(reg)) || reg == CS_SP || reg == CS_IP;
       if (counts && r->preserved[p] != f->regs.r[reg])
         return differ(err, walk, "register", i, r->preserved[p], f->regs.r[reg]);
     }
@@ -233,7 +229,7 @@ static bool capture_agrees(struct handlers_walk *hw, const struct cs_remote_thre
 // gets a new generation each time. The rules stay, because they contain no addresses.
 static void make_cold(struct cs_sites *sites, const struct exact_walk *exact) {
   for (unsigned i = 0; i < exact->count; i++) {
-    uint64_t place = CS_SITE_PLACE(CS_SITE_HASH(exact->frames[i].regs.r[CS_RIP]));
+    uint64_t place = CS_SITE_PLACE(CS_SITE_HASH(exact->frames[i].regs.r[CS_IP]));
     memset(&sites->words[place & ~(CS_SITE_WAYS - 1ull)], 0, CS_SITE_WAYS * sizeof(uint64_t));
   }
 }

@@ -37,6 +37,8 @@ static unsafe class Calls
         yield return new("first: a generic instantiation", FirstInstantiation, Cold: true);
     }
 
+    delegate int Eight(int a, int b, int c, int d, int e, int f, int g, int h);
+
     static int sum;
     static readonly Square square = new();
     static readonly Square cube = new Cube();
@@ -45,7 +47,7 @@ static unsafe class Calls
     static readonly IShape[] fresh = { new Circle(), new Triangle() };
     static readonly Func<int, int> tail = Make(true);
     static readonly Func<int, int> dynamic = Make(false);
-    static readonly Func<int, int, int, int, int, int, int, int, int> wideTail = MakeWide();
+    static readonly Eight wideTail = MakeWide();
     static readonly Func<int, int> openStatic = Static;
     static readonly Func<int, int> closed = new Cube().Sides2;
 
@@ -111,7 +113,7 @@ static unsafe class Calls
 
     // Calls, as a tail call, a method with more arguments on the stack than it has itself: the runtime's
     // tail call helpers.
-    static Func<int, int, int, int, int, int, int, int, int> MakeWide()
+    static Eight MakeWide()
     {
         Type i = typeof(int);
         DynamicMethod target = new("wide", i, new[] { i, i, i, i, i, i, i, i, i, i, i, i }, typeof(Calls).Module);
@@ -125,7 +127,7 @@ static unsafe class Calls
         il.Emit(OpCodes.Tailcall);
         il.Emit(OpCodes.Call, target);
         il.Emit(OpCodes.Ret);
-        return caller.CreateDelegate<Func<int, int, int, int, int, int, int, int, int>>();
+        return caller.CreateDelegate<Eight>();
     }
 
     static IEnumerable<int> Squares(int n)

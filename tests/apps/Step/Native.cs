@@ -37,15 +37,15 @@ static unsafe class Native
 
     static int sum;
 
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static int Callback(int depth) => depth == 0 ? 1 : Mark.step_callback(&Callback, depth - 1) + depth;
 
-    [UnmanagedCallersOnly]
+    [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
     static int Compare(int* a, int* b) => a->CompareTo(*b);
 
     static void Child()
     {
-        using System.Diagnostics.Process child = System.Diagnostics.Process.Start("/bin/true");
+        using System.Diagnostics.Process child = System.Diagnostics.Process.Start(new System.Diagnostics.ProcessStartInfo("/bin/true", ""));
         child.WaitForExit();
         sum += child.ExitCode;
     }

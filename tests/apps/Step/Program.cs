@@ -27,9 +27,9 @@ static unsafe class Mark
     [DllImport(Lib)] internal static extern int step_attach();
     [DllImport(Lib)] internal static extern void step_begin(byte* name);
     [DllImport(Lib)] internal static extern void step_end();
-    [DllImport(Lib)] internal static extern int step_callback(delegate* unmanaged<int, int> callback, int depth);
+    [DllImport(Lib)] internal static extern int step_callback(delegate* unmanaged[Cdecl]<int, int> callback, int depth);
     [DllImport(Lib)] internal static extern void step_sort(int* numbers, nuint count,
-        delegate* unmanaged<int*, int*, int> compare);
+        delegate* unmanaged[Cdecl]<int*, int*, int> compare);
     [DllImport(Lib)] internal static extern nuint step_libc(uint rounds);
 }
 

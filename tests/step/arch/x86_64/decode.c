@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Distinguishes calls, returns and system calls from all other instructions. Invariant: a call's
-// length is what the processor will add to the ip for the return address. Written from the
-// processor's manual and not from the product's own matching of calls, which this code checks.
+// length is what the processor will add to the ip for the return address.
 #include "decode.h"
 
 #include <stdbool.h>
@@ -37,9 +36,9 @@ struct insn decode(const uint8_t *bytes, size_t len) {
   if (opcode == 0xC3 || opcode == 0xC2 || opcode == 0xCB || opcode == 0xCA || opcode == 0xCF) {
     insn.kind = INSN_RET;
   } else if (opcode == 0xCC) {
-    insn.kind = INSN_INT3;
+    insn.kind = INSN_TRAP;
   } else if (opcode == 0x9D) {
-    insn.kind = INSN_POPF;
+    insn.kind = INSN_LOAD_FLAGS;
   } else if (opcode == 0x8B && (rex & 0x0C) == 0x08 && (bytes[at + 1] >> 3 & 7) == 4 &&
              bytes[at + 1] >> 6 != 3) {
     insn.kind = INSN_LOAD_SP;  // mov rsp, [...]

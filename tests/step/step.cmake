@@ -1,0 +1,12 @@
+# The stepper and the library of marks, for the architecture that is built for.
+set(step ${PROJECT_SOURCE_DIR}/tests/step)
+add_library(stepmark SHARED ${step}/mark.c)
+target_include_directories(stepmark PRIVATE ${step}/arch/${CLRSNAP_ARCH})
+file(GLOB step_sources CONFIGURE_DEPENDS ${step}/arch/${CLRSNAP_ARCH}/*.c)
+foreach(name step check compare predict bait shadow tracee report)
+  list(APPEND step_sources ${step}/${name}.c)
+endforeach()
+add_executable(step ${step_sources} ${PROJECT_SOURCE_DIR}/tests/tools/handlers_walk.c)
+target_include_directories(step PRIVATE ${PROJECT_SOURCE_DIR}/tests ${step} ${step}/arch/${CLRSNAP_ARCH})
+clrsnap_sees(step all)
+target_link_libraries(step PRIVATE cs_outside)
