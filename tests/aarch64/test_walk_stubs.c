@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Walks out of code without unwind data, whose caller is in lr: the runtime's stubs, glibc's clone,
-// and the runtime's trip wire for return addresses.
+// entries of PLTs, and the runtime's trip wire for return addresses.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -81,6 +81,32 @@ static void finds_the_caller_of_clone(void **state) {
   scene.clr.world.images = NULL;
 }
 
+// A PLT's first entry, which pushes x16 and lr, and the one after it.
+static void finds_the_caller_of_a_plt(void **state) {
+  (void)state;
+  static const uint32_t code[] = {0xA9BF7BF0, 0xF0000BD0, 0xF947FE11, 0x913FE210,
+                                  0xD61F0220, 0xD503201F, 0xD503201F, 0xD503201F,
+                                  0xF0000BD0, 0xF9480211, 0x91100210, 0xD61F0220,
+                                  0xF0000BD0, 0xF9480611, 0x91102210, 0xD61F0220};
+  enum { FIRST = 5, SECOND = 8 };
+  put_image(code, sizeof code);
+  lay_recursion(100, 2);
+  for (unsigned i = 0; i < CS_COUNT(code); i++) {
+    if (i >= FIRST && i < SECOND) continue;  // nothing executes the padding
+    struct cs_frame frame;
+    struct cs_regs regs = regs_at(table.image.begin + i * 4, scene.method + AFTER_CALL);
+    if (i >= 1 && i < FIRST) regs.r[CS_SP] = sp_of(98);
+    begin_at(&regs);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.regs.r[CS_IP], scene.method + AFTER_CALL);
+    assert_int_equal(frame.regs.r[CS_SP], sp_of(100));
+    assert_int_equal(count_frames(), 1);
+    assert_true(cs_walk_complete(&scene.walk));
+  }
+  scene.clr.world.images = NULL;
+}
+
 // OnHijackTripThread: `ret` has led to its first instruction, with lr as it was loaded from the
 // method's frame; then it pushes a frame of its own, which has that address, until the runtime has
 // put the true one there. The slot is in the method's frame, which has been popped.
@@ -144,9 +170,8 @@ static void sees_through_the_trip_wire(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(finds_a_stubs_caller),
-      TEST(does_not_guess_a_stubs_caller),
-      TEST(finds_the_caller_of_clone),
+      TEST(finds_a_stubs_caller),       TEST(does_not_guess_a_stubs_caller),
+      TEST(finds_the_caller_of_clone),  TEST(finds_the_caller_of_a_plt),
       TEST(sees_through_the_trip_wire),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,8 +38,9 @@ CS_ISLAND static enum cs_stop return_by_lr(const struct cs_walk *walk, struct cs
   return CS_STOP_NONE;
 }
 
-// adrp x16; ldr x17, [x16]; add x16, x16; br x17, possibly after a bti: from any of them on.
-CS_ISLAND static bool is_plt_entry(const uint32_t *code) {
+// adrp x16; ldr x17, [x16]; add x16, x16; br x17, possibly after a bti. `from`: which of these the
+// first word of `code` is. Returns false if it is none of them.
+CS_ISLAND static bool is_plt_entry(const uint32_t *code, unsigned *from) {
   static const struct {
     uint32_t mask, code;
   } entry[] = {{0xFFFFFFFF, 0xD503245F},
@@ -52,9 +53,29 @@ CS_ISLAND static bool is_plt_entry(const uint32_t *code) {
     while (start + n < CS_COUNT(entry) &&
            (code[n] & entry[start + n].mask) == entry[start + n].code)
       n++;
+    *from = start;
     if (start + n == CS_COUNT(entry)) return true;
   }
   return false;
+}
+
+// The first entry of a PLT, through which functions are bound when they are called first, has
+// stp x16, lr, [sp, -16]! before the same instructions. Returns false if the code is no entry of a
+// PLT. *pushed: the bytes that it has pushed already.
+CS_ISLAND static bool in_plt(const struct cs_mem *mem, uint64_t ip, const uint32_t *code,
+                             uint64_t *pushed) {
+  enum { ADRP = 1 };
+  const uint32_t push = 0xA9BF7BF0;
+  uint32_t before;
+  unsigned from;
+  *pushed = 0;
+  if (code[0] == push) return is_plt_entry(code + 1, &from) && from == ADRP;
+  if (!is_plt_entry(code, &from)) return false;
+  if (from >= ADRP &&
+      cs_mem_read_guarded(mem, ip - 4 * (from - ADRP + 1ull), &before, sizeof before) &&
+      before == push)
+    *pushed = 16;
+  return true;
 }
 
 // cmp x0, 0; b.eq; b.lt; ret: glibc's clone has no rule from the system call on, because the child
@@ -76,15 +97,19 @@ CS_ISLAND static bool is_clone(const uint32_t *code, uint64_t x0) {
   return false;
 }
 
-// In both of these, sp and lr are as the caller's call left them.
+// In all of these, lr is as the caller's call left it.
 CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_regs *regs) {
-  uint32_t code[5] = {0};
+  const struct cs_mem *mem = &walk->world->mem;
+  uint64_t pushed;
+  uint32_t code[6] = {0};
   unsigned size = sizeof code;
-  while (size != 0 && !cs_mem_read_guarded(&walk->world->mem, regs->r[CS_IP], code, size))
-    size -= 4;
+  while (size != 0 && !cs_mem_read_guarded(mem, regs->r[CS_IP], code, size)) size -= 4;
   if (size == 0) return CS_STOP_UNREADABLE;
-  if (!is_plt_entry(code) && !is_clone(code, regs->r[CS_X0])) return CS_STOP_NO_NATIVE_RULE;
-  return return_by_lr(walk, regs, CS_STOP_NO_NATIVE_RULE);
+  if (!in_plt(mem, regs->r[CS_IP], code, &pushed) && !is_clone(code, regs->r[CS_X0]))
+    return CS_STOP_NO_NATIVE_RULE;
+  enum cs_stop stop = return_by_lr(walk, regs, CS_STOP_NO_NATIVE_RULE);
+  if (stop == CS_STOP_NONE) regs->r[CS_SP] += pushed;
+  return stop;
 }
 
 CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs) {
