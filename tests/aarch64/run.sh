@@ -12,6 +12,7 @@
 #   stack   clrsnap stack, perfmap and doctor there, on a program whose threads stand at known places (stack.sh)
 #   record  recordings there, of a program that counts what it does (record.sh, record.py)
 #   guest   the drop-in there, with the profiler in C++ of tests/guest (guest.sh)
+#   step, step_long   the every-instruction oracle of tests/step there (step.sh)
 #   formats the command for arm64 writes what that for x86-64 writes (formats.sh), under qemu-user
 #   package the tarballs for arm64 that the test `package` has made (package.sh)
 set -euo pipefail
@@ -63,10 +64,12 @@ native() {
   done
 }
 
-# program MODE [guest]: builds the program of tests/apps/Proofs, or of tests/apps/Guest, as $program. MODE: program.sh.
+# program MODE [guest|stepped]: builds the program of tests/apps/Proofs, or of tests/apps/Guest or Step, as $program. MODE:
+# program.sh.
 program() {
   local mode=$1 name=${2:-proofs} here=$source/tests/aarch64 apps=$source/tests/apps/Proofs own=program
   if [ "$name" = guest ]; then apps=$source/tests/apps/Guest own=guest; fi
+  if [ "$name" = stepped ]; then apps=$source/tests/apps/Step own=stepped; fi
   program=$material/aarch64-runtime/$mode/$name
   "$source/scripts/fetch-aarch64-runtime.sh" "$material" || exit $?
   [ "$mode" = jitted ] || "$source/scripts/fetch-crossgen.sh" "$material" || exit $?
@@ -156,6 +159,15 @@ guest() {
   python3 "$source/tests/guest/compare.py" handler - handler plain.suspend || code=1
   exit $code
 }
+
+# stepped short|long SECONDS
+stepped() {
+  program ready stepped
+  "$source/tests/aarch64/machine.sh" "$material/aarch64-root" "$2" "sh step.sh $1 $RANDOM" "$source/tests/aarch64/step.sh" \
+    "$program" "$build/aarch64/bin/step" "$build/aarch64/lib/libstepmark.so"
+}
+step() { stepped short 500; }
+step_long() { stepped long 14400; }
 
 package() {
   program jitted

@@ -40,6 +40,7 @@ enum excuse {
   EXCUSE_MADE,         // the runtime has built a frame where it leaves the alternate stack
   EXCUSE_RESTORED,     // a whole context was loaded
   EXCUSE_UNSTEPPED,    // a call into the JIT that was run to its end: calls that were not seen
+  EXCUSE_EXCLUSIVE,    // instructions from an exclusive load to its store, which cannot be stepped
   EXCUSE_COUNT
 };
 

@@ -44,6 +44,7 @@ static const char *const excuse_names[EXCUSE_COUNT] = {
     [EXCUSE_MADE] = "frames made by the runtime",
     [EXCUSE_RESTORED] = "contexts that were loaded",
     [EXCUSE_UNSTEPPED] = "calls into the JIT not stepped to the end",
+    [EXCUSE_EXCLUSIVE] = "exclusive stores run to, and not stepped to",
 };
 
 static uint64_t bound_of(uint64_t walks, uint64_t per_million, uint64_t besides) {

@@ -49,3 +49,7 @@ enum tracee_event tracee_system_call(const struct tracee *tracee, int *signal);
 // virtual machine may miss one in a debug register. Returns with the thread elsewhere if it has
 // come to another trap first. An exception must not pass the slot.
 enum tracee_event tracee_return(const struct tracee *tracee, uint64_t slot, uint64_t ip);
+// arm64: runs until the thread is at one of these addresses.
+enum { TRACEE_EXITS = 4 };
+enum tracee_event tracee_run_to(const struct tracee *tracee, const uint64_t *at, unsigned count,
+                                int *signal);

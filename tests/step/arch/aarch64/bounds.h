@@ -8,8 +8,9 @@
 static const struct {
   uint64_t per_million, besides;
 } bounds[EXCUSE_COUNT] = {
-    [EXCUSE_ELSEWHERE] = {4000, 50}, [EXCUSE_STALE] = {30, 8},     [EXCUSE_STALE_WRONG] = {100, 8},
-    [EXCUSE_OPEN] = {0, 2},          [EXCUSE_TRIP] = {5, 10},      [EXCUSE_BUILT] = {100, 150},
-    [EXCUSE_MADE] = {5, 5},          [EXCUSE_RESTORED] = {30, 10}, [EXCUSE_UNSTEPPED] = {0, 0},
+    [EXCUSE_ELSEWHERE] = {4000, 50},  [EXCUSE_STALE] = {30, 8},     [EXCUSE_STALE_WRONG] = {100, 8},
+    [EXCUSE_OPEN] = {0, 2},           [EXCUSE_TRIP] = {5, 10},      [EXCUSE_BUILT] = {100, 150},
+    [EXCUSE_MADE] = {5, 5},           [EXCUSE_RESTORED] = {30, 10}, [EXCUSE_UNSTEPPED] = {0, 0},
+    [EXCUSE_EXCLUSIVE] = {5000, 100},
 };
 enum { CUT_PER_MILLION = 1, CUT_BESIDES = 1 };

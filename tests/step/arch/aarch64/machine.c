@@ -60,19 +60,54 @@ bool machine_is_plt(struct oracle *oracle, uint64_t ip) {
   return false;
 }
 
-// A step in between lets an exclusive store fail, so a loop over one would never end. Processors
-// with LSE atomics, as the emulated one, run none in the runtime and the C library.
-enum tracee_event machine_step(struct oracle *oracle, const struct insn *insn, int *signal) {
-  enum { MANY = 1000 };
-  static uint64_t last;
-  static unsigned times;
-  uint64_t ip = oracle->thread.regs.r[CS_IP];
-  if (insn->kind == INSN_EXCLUSIVE) {
-    times = ip == last ? times + 1 : 0;
-    last = ip;
-    if (times == MANY) oracle_die("a loop over an exclusive store cannot be stepped through", "");
+// Returns whether the instruction may branch, and to where.
+static bool branches(uint32_t code, uint64_t ip, uint64_t *to) {
+  int64_t words;
+  if (code >> 26 == 0x05) {  // b
+    words = (int32_t)(code << 6) >> 6;
+  } else if ((code & 0xFF000010) == 0x54000000 || (code & 0x7E000000) == 0x34000000) {
+    words = (int32_t)(code << 8) >> 13;  // b.cond, cbz, cbnz
+  } else if ((code & 0x7E000000) == 0x36000000) {
+    words = (int32_t)(code << 13) >> 18;  // tbz, tbnz
+  } else {
+    return false;
   }
-  return tracee_step(&oracle->tracee, signal);
+  *to = ip + (uint64_t)(words * 4);
+  return true;
+}
+
+// Finds where the thread can leave the instructions from an exclusive load to its store: behind the
+// store, and by branches. Returns the number of exits, or 0 if there is no store.
+static unsigned find_exits(struct oracle *oracle, uint64_t begin, uint64_t exits[TRACEE_EXITS]) {
+  enum { LONGEST = 16 };
+  uint32_t code[LONGEST];
+  uint64_t to;
+  unsigned n = 0, end = 0;
+  if (!cs_remote_read(oracle->remote, begin, code, sizeof code)) return 0;
+  // STXR, STLXR, STXP, STLXP
+  while (end < LONGEST && (code[end] & 0x3FC00000) != 0x08000000) end++;
+  if (end == LONGEST) return 0;
+  exits[n++] = begin + 4 * (end + 1ull);
+  for (unsigned i = 1; i < end; i++) {
+    if (decode((const uint8_t *)&code[i], sizeof code[i]).kind != INSN_OTHER) return 0;
+    if (!branches(code[i], begin + 4ull * i, &to) || (to > begin && to <= begin + 4ull * end))
+      continue;
+    if (n == TRACEE_EXITS) return 0;
+    exits[n++] = to;
+  }
+  return n;
+}
+
+// A step in between would let an exclusive store fail, and a loop over one would never end. So the
+// thread runs from the load until it is behind the store, or has branched away.
+enum tracee_event machine_step(struct oracle *oracle, const struct insn *insn, int *signal) {
+  const struct cs_regs *regs = &oracle->thread.regs;
+  uint64_t exits[TRACEE_EXITS];
+  if (insn->kind != INSN_EXCLUSIVE || *signal != 0) return tracee_step(&oracle->tracee, signal);
+  unsigned count = find_exits(oracle, regs->r[CS_IP], exits);
+  if (count == 0) oracle_die("an exclusive load has no store that is known", "");
+  oracle->excuse[EXCUSE_EXCLUSIVE]++;
+  return tracee_run_to(&oracle->tracee, exits, count, signal);
 }
 
 // The only runtime for arm64 that can be had is part of a program, and its JIT with it; so calls
