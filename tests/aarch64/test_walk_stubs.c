@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Walks out of code without unwind data, whose caller is in lr: the runtime's stubs, glibc's clone,
-// entries of PLTs, and the runtime's trip wire for return addresses.
+// entries of PLTs, signal handlers' trampolines, and the runtime's trip wire for return addresses.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -107,6 +107,30 @@ static void finds_the_caller_of_a_plt(void **state) {
   scene.clr.world.images = NULL;
 }
 
+// The kernel's trampoline, at both of its instructions: the caller is what the signal interrupted.
+static void finds_what_a_signal_interrupted(void **state) {
+  (void)state;
+  enum { FRAME = 20, REGS = (128 + 184) / 8, INTERRUPTED = 200 };
+  static const uint32_t code[] = {0xD2801168, 0xD4000001, 0xD4000001, 0};
+  put_image(code, sizeof code);
+  for (unsigned i = 0; i < 3; i++) {
+    struct cs_frame frame;
+    struct cs_regs regs = regs_at(table.image.begin + i * 4, 0);
+    regs.r[CS_SP] = sp_of(FRAME);
+    words[FRAME + REGS + CS_SP] = sp_of(INTERRUPTED);
+    words[FRAME + REGS + CS_IP] = scene.method + AFTER_CALL;
+    begin_at(&regs);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    bool found = cs_walk_next(&scene.walk, &frame);
+    assert_int_equal(found, i < 2);
+    if (!found) continue;
+    assert_true(frame.flags & CS_FRAME_EXACT);
+    assert_int_equal(frame.regs.r[CS_SP], sp_of(INTERRUPTED));
+    assert_int_equal(frame.regs.r[CS_IP], scene.method + AFTER_CALL);
+  }
+  scene.clr.world.images = NULL;
+}
+
 // OnHijackTripThread: `ret` has led to its first instruction, with lr as it was loaded from the
 // method's frame; then it pushes a frame of its own, which has that address, until the runtime has
 // put the true one there. The slot is in the method's frame, which has been popped.
@@ -170,8 +194,11 @@ static void sees_through_the_trip_wire(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(finds_a_stubs_caller),       TEST(does_not_guess_a_stubs_caller),
-      TEST(finds_the_caller_of_clone),  TEST(finds_the_caller_of_a_plt),
+      TEST(finds_a_stubs_caller),
+      TEST(does_not_guess_a_stubs_caller),
+      TEST(finds_the_caller_of_clone),
+      TEST(finds_the_caller_of_a_plt),
+      TEST(finds_what_a_signal_interrupted),
       TEST(sees_through_the_trip_wire),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

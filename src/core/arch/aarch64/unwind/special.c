@@ -14,11 +14,14 @@ enum {
 };
 _Static_assert(CS_SP == 31 && CS_IP == 32 && (int)CS_REG_COUNT == (int)WORDS, "the order of both");
 
-// mov x8, 139; svc 0: every libc's trampoline, and the kernel's own; musl's has no unwind data.
+// mov x8, 139; svc 0: every libc's trampoline, and the kernel's own; musl's has no unwind data, and
+// the kernel's has it for the first instruction only.
 CS_ISLAND bool cs_native_is_trampoline(const struct cs_mem *mem, uint64_t ip) {
+  const uint32_t mov = 0xD2801168, svc = 0xD4000001;
   uint32_t code[2];
-  return cs_mem_read_guarded(mem, ip, code, sizeof code) && code[0] == 0xD2801168 &&
-         code[1] == 0xD4000001;
+  if (!cs_mem_read_guarded(mem, ip, code, sizeof code)) return false;
+  if (code[0] == mov) return code[1] == svc;
+  return code[0] == svc && cs_mem_read_guarded(mem, ip - 4, code, sizeof code) && code[0] == mov;
 }
 
 CS_ISLAND static enum cs_stop take(const struct cs_stack *stack, const uint64_t *words,
