@@ -53,6 +53,20 @@ cmp -s killed.collapsed golden.collapsed || fail "killed: not all that was commi
 grep -q 'the program was killed by signal 9 (Killed): what was recorded until then is kept' err || fail "killed: $(cat err)"
 grep -q 'runtime was stopped' err && fail "killed: claims to know the suspensions"
 
+# A program that becomes another one ends the recording: one that runs on until the page is there, and ones that end before
+# anybody has looked at them. The duration is that of the program, not of the other one.
+became() { # EXIT_CODE NAME PROGRAM...
+  run "$1" timeout -k 5 120 "$CLRSNAP" record -o became.collapsed -- "$FAKE" exec "${@:3}"
+  grep -q "^clrsnap: the program became another one, '$2', by exec: what was recorded until then is kept; " err || fail "exec $3: $(cat err)"
+  cmp -s became.collapsed golden.collapsed || fail "exec $3: not all that was committed"
+  sed -n 's/.* samples in \([0-9.]*\) s (.*/\1/p' err | cat - recorded_ms | tr '\n' ' ' | awk '{ exit !(NF == 2 && $1 * 1000 <= $2 + 51) }' ||
+    fail "exec $3: of $(cat recorded_ms) ms: $(cat err)"
+  rm became.collapsed
+}
+became 7 sh sh -c 'until [ -s became.collapsed ]; do sleep 0.1; done; exit 7'
+became 0 sleep sleep 1
+became 3 sh sh -c 'exit 3'
+
 run 0 "$CLRSNAP" record -o lost.collapsed --format collapsed -- "$FAKE" lost
 same_summary <<'X'
 clrsnap: 1 sample in T s (cpu, 499 Hz, .NET 10.0.12)

@@ -57,11 +57,7 @@ static void check_losses(struct list *l) {
   if (!f->finished && item(l))
     cs_print(l->out, "The recording has no end: its recorder was killed, or still runs.\n");
   else if (!f->ended && item(l))
-    cs_print(l->out, "The program %s.\n",
-             f->fate != NULL && f->fate[0] != '\0'
-                 ? f->fate
-                 : "was killed or stopped, replaced itself by another one, or ended "
-                   "without notice");
+    cs_print(l->out, "The program %s.\n", f->fate);
   if (lost > 0 && item(l))
     cs_print(l->out, "%" PRIu64 " samples were lost, %s%.*g %% of all.\n", lost,
              part < 0.01 ? "less than " : "", part < 99.5 ? 2 : 3, part < 0.01 ? 0.01 : part);

@@ -76,7 +76,9 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);
   f->held_max_ns = rec->held.max_ns;
   f->ended = rec->ended;
-  f->fate = rec->fate;
+  f->fate = rec->fate[0] != '\0'
+                ? rec->fate
+                : "was killed or stopped, became another one by exec, or ended without notice";
   f->finished = rec->finished;
   f->suspensions = rec->end.runtime_suspensions;
   f->ticks = rec->ticks;

@@ -23,7 +23,16 @@ char *cs_proc_read(pid_t pid, const char *name, size_t *size) {
   return text;
 }
 
+bool cs_proc_name(pid_t pid, char *out, size_t size) {
+  size_t length = 0;
+  char *text = cs_proc_read(pid, "comm", &length);
+  if (text != NULL) (void)snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+  free(text);
+  return length > 0;
+}
+
 char *cs_proc_command_line(pid_t pid) {
+  char name[64];
   size_t size = 0;
   char *text = cs_proc_read(pid, "cmdline", &size);
   if (text != NULL && size > 0) {
@@ -32,9 +41,7 @@ char *cs_proc_command_line(pid_t pid) {
     return text;
   }
   free(text);
-  text = cs_proc_read(pid, "comm", &size);
-  if (text != NULL) text[strcspn(text, "\n")] = '\0';
-  return text;
+  return cs_proc_name(pid, name, sizeof name) ? strdup(name) : NULL;
 }
 
 char *cs_proc_variable(pid_t pid, const char *name) {

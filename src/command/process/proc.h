@@ -31,6 +31,9 @@ bool cs_proc_has_ended(pid_t pid);
 bool cs_proc_is_stopped(pid_t pid);
 // Its PID in its own PID namespace.
 int cs_proc_own_pid(pid_t pid);
+// Its name, of 15 bytes at most, which execve replaces. It is there until its parent has waited for
+// it. Returns false if it cannot be read.
+bool cs_proc_name(pid_t pid, char *out, size_t size);
 // Its command line, words with blanks between them, or its name if it has no command line. Returns
 // NULL if it has ended.
 char *cs_proc_command_line(pid_t pid);

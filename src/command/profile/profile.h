@@ -133,7 +133,7 @@ struct cs_facts {
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
   uint64_t labelled;     // samples of this mode that have a label
   uint64_t labels_full;  // samples of all modes whose label was left out
-  const char *fate;      // why the program has not ended the recording; NULL or "": not known
+  const char *fate;      // of a program that has not ended the recording, as a predicate
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
   struct cs_blocked_facts blocked;  // modes cpu and wall

@@ -135,7 +135,6 @@ struct cs_recording {
   uint64_t taken, broken, full, last_ns;  // taken: samples in the tree
   uint64_t bytes;                         // of all its records
   bool started, ended;
-  bool replaced;   // by execve: the program has no agent any more. Not in files
   char fate[128];  // facts.fate
   struct cs_rec_meta meta;
   struct cs_rec_totals totals;

@@ -81,6 +81,62 @@ static void forward(struct cs_session *s, const struct signalfd_siginfo *info) {
   if (signal_number == SIGTSTP) (void)kill(getpid(), SIGSTOP);
 }
 
+// The process that the agent is in, which need not be the one that was started.
+static pid_t agents_process(const struct cs_session *s) {
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  return s->attached != 0 || agent == 0 ? s->child : agent;
+}
+
+static bool agent_has_finished(const struct cs_session *s) {
+  enum cs_wire_agent_state state = cs_consumer_agent_state(&s->consumer);
+  return s->recording.ended || state == CS_WIRE_AGENT_DONE || state == CS_WIRE_AGENT_REFUSED;
+}
+
+static void note_exec(struct cs_session *s, const char *name) {
+  s->replaced = true;
+  (void)snprintf(s->recording.fate, sizeof s->recording.fate, "became another one, '%s', by exec",
+                 name);
+}
+
+// A program that another one has replaced has no agent any more, and cannot say so.
+static void look_for_exec(struct cs_session *s, uint64_t now) {
+  unsigned long long stack;
+  char name[sizeof s->name];
+  pid_t pid = agents_process(s);
+  if (s->began_ns == 0 || s->replaced || now - s->looked_ns < EXEC_NS) return;
+  s->looked_ns = now;
+  if (!cs_proc_stack(pid, &stack) || !cs_proc_name(pid, name, sizeof name)) return;
+  if (s->stack == 0) s->stack = stack;
+  if (stack != s->stack) {
+    note_exec(s, name);
+    return;
+  }
+  memcpy(s->name, name, sizeof name);
+  s->alive_ns = now;
+}
+
+// A process that has ended has no stack, but still the name of the last program in it.
+static void look_for_late_exec(struct cs_session *s) {
+  char name[sizeof s->name];
+  if (s->name[0] == '\0' || s->replaced || agents_process(s) != s->child || agent_has_finished(s))
+    return;
+  if (cs_proc_name(s->child, name, sizeof name) && strcmp(name, s->name) != 0) note_exec(s, name);
+}
+
+static void note_end(struct cs_session *s) {
+  siginfo_t end = {.si_pid = 0};
+  struct pollfd attached = {.fd = s->attached, .events = POLLIN};
+  if (s->child_ended) return;
+  if (s->attached != 0)
+    s->child_ended = poll(&attached, 1, 0) == 1;
+  else
+    s->child_ended = waitid(P_PID, (id_t)s->child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                     end.si_pid == s->child;
+  if (!s->child_ended) return;
+  look_for_late_exec(s);
+  if (s->attached == 0) (void)waitpid(s->child, &s->child_status, 0);
+}
+
 static void take_signals(struct cs_session *s) {
   struct signalfd_siginfo info;
   while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -91,20 +147,12 @@ static void take_signals(struct cs_session *s) {
     else if (info.ssi_signo != SIGCHLD)
       forward(s, &info);
   }
-  int status;
-  if (s->attached != 0) {
-    struct pollfd end = {.fd = s->attached, .events = POLLIN};
-    s->child_ended = poll(&end, 1, 0) == 1;
-  } else if (!s->child_ended && waitpid(s->child, &status, WNOHANG) == s->child) {
-    s->child_ended = true;
-    s->child_status = status;
-  }
+  note_end(s);
 }
 
 // To be called while the program runs: afterwards its mappings and its root are unknown.
 static void hold_files(struct cs_session *s) {
-  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
-  cs_name_from(&s->recording, s->attached != 0 || agent == 0 ? s->child : agent);
+  cs_name_from(&s->recording, agents_process(s));
 }
 
 static void note_image(struct cs_session *s, const struct cs_wire_record *record) {
@@ -118,7 +166,7 @@ static void note_image(struct cs_session *s, const struct cs_wire_record *record
 static void take_records(struct cs_session *s) {
   const struct cs_wire_record *record;
   hold_files(s);
-  uint64_t first = s->consumer.tail;
+  uint64_t first = s->consumer.tail, now = cs_clock_now_ns();
   while (s->consumer.tail - first < s->consumer.capacity &&
          (record = cs_consumer_next(&s->consumer)) != NULL) {
     uint64_t broken = s->recording.broken;
@@ -126,6 +174,7 @@ static void take_records(struct cs_session *s) {
     if (record->kind == CS_WIRE_IMAGE && s->recording.broken == broken) note_image(s, record);
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
+  if (s->consumer.tail != first) s->alive_ns = now;
   cs_looks_take(&s->looks, s->began_ns, &s->recording, &s->file);
   cs_looks_take(&s->pool, s->began_ns, &s->recording, &s->file);
   cs_recfile_flush(&s->file, &s->recording);
@@ -167,24 +216,8 @@ static bool agent_died(const struct cs_session *s) {
   return agent > 0 && agent != s->child && kill(agent, 0) != 0 && errno == ESRCH;
 }
 
-static bool agent_has_finished(const struct cs_session *s) {
-  enum cs_wire_agent_state state = cs_consumer_agent_state(&s->consumer);
-  return s->recording.ended || state == CS_WIRE_AGENT_DONE || state == CS_WIRE_AGENT_REFUSED;
-}
-
 static bool time_is_up(const struct cs_session *s, uint64_t now) {
   return s->limit_ns > 0 && s->began_ns > 0 && now - s->began_ns >= s->limit_ns;
-}
-
-// A program that another one has replaced has no agent any more, and cannot say so.
-static void look_for_exec(struct cs_session *s, uint64_t now) {
-  unsigned long long stack;
-  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
-  if (s->began_ns == 0 || agent == 0 || now - s->stack_ns < EXEC_NS) return;
-  s->stack_ns = now;
-  if (!cs_proc_stack(s->attached != 0 ? s->child : agent, &stack)) return;
-  if (s->stack == 0) s->stack = stack;
-  s->recording.replaced |= stack != s->stack;
 }
 
 static void note_agent(struct cs_session *s, uint64_t now) {
@@ -200,11 +233,10 @@ static void note_fate(struct cs_session *s) {
   char *fate = s->recording.fate;
   size_t size = sizeof s->recording.fate;
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
-  if (s->recording.replaced)
-    (void)snprintf(fate, size, "replaced itself by another one (execve)");
-  else if (s->child_ended && agent == s->child)
+  if (s->replaced) return;
+  if (s->child_ended && agent == s->child)
     (void)cs_session_how_ended(s, fate, size);
-  else if (!s->child_ended && cs_proc_is_stopped(s->attached != 0 ? s->child : agent))
+  else if (!s->child_ended && cs_proc_is_stopped(agents_process(s)))
     (void)snprintf(fate, size, "is stopped, by a signal or a debugger");
 }
 
@@ -212,10 +244,10 @@ static void note_fate(struct cs_session *s) {
 static void end_agent(struct cs_session *s) {
   cs_consumer_stop(&s->consumer);
   uint64_t deadline = cs_clock_now_ns() + GRACE_NS;
-  bool alive = cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING;
+  bool alive = cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING && !s->replaced;
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
   while (alive && !agent_has_finished(s) && cs_clock_now_ns() < deadline) {
-    alive = !(s->child_ended && agent == s->child) && !agent_died(s);
+    alive = !(s->child_ended && agent == s->child) && !agent_died(s) && !s->replaced;
     wait_a_little(s, POLL_MS);
     take_signals(s);
     take_records(s);
@@ -270,13 +302,14 @@ void cs_session_record(struct cs_session *s) {
     uint64_t before = s->consumer.tail;
     wait_a_little(s, pause_ms(s, taken));
     take_signals(s);
-    // Checked before the records are taken, so that all that was committed before the end is taken.
-    bool over = s->child_ended || agent_has_finished(s) || agent_died(s) || is_interrupted(s);
-    take_records(s);
-    taken = s->consumer.tail - before;
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
     look_for_exec(s, now);
+    // Checked before the records are taken, so that all that was committed before the end is taken.
+    bool over = s->child_ended || agent_has_finished(s) || agent_died(s) || is_interrupted(s) ||
+                (s->replaced && s->watcher.look == NULL);
+    take_records(s);
+    taken = s->consumer.tail - before;
     start_looks(s);
     if (over || s->enough || time_is_up(s, now)) break;
     if (s->window != NULL && s->began_ns > 0)
@@ -288,7 +321,8 @@ void cs_session_record(struct cs_session *s) {
   end_agent(s);
   note_agent(s, cs_clock_now_ns());
   cs_consumer_hide(&s->consumer);
-  if (s->began_ns > 0) s->recorded_ns = cs_clock_now_ns() - s->began_ns;
+  uint64_t end_ns = s->replaced ? s->alive_ns : cs_clock_now_ns();
+  if (s->began_ns > 0 && end_ns > s->began_ns) s->recorded_ns = end_ns - s->began_ns;
   clear_progress(s);
   if (s->window != NULL) cs_window_advance(s->window, s->recorded_ns, true);
 }

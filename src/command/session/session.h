@@ -40,7 +40,10 @@ struct cs_session {
   uint64_t recorded_ns;      // how long it recorded
   uint64_t limit_ns;         // 0: none
   unsigned long long stack;  // the first stack of the agent's process; 0: not known yet
-  uint64_t stack_ns;         // when it was last looked at
+  char name[64];             // the name of that process; "": not known yet
+  uint64_t looked_ns;        // when these were last looked at
+  uint64_t alive_ns;         // when the agent was last known to be there
+  bool replaced;             // another program has taken the place of the agent's (execve)
   uint64_t progress_ns;      // when the progress line was last written; 0: there is none
   bool progress;             // stderr is a terminal
   struct cs_watcher watcher;  // look NULL: none
@@ -54,9 +57,9 @@ bool cs_session_open(struct cs_session *s, struct cs_error *err);
 bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
 // Handles the signals that have arrived. Returns whether they end what is in progress.
 bool cs_session_is_interrupted(struct cs_session *s);
-// Records until the program or the agent ends, the time is up, or a second Ctrl-C arrives (after an
-// attach: a first one, or another signal that ends a program). Then makes the agent end, and takes
-// everything that it has committed.
+// Records until the program or the agent ends, another program takes its place (execve), the time
+// is up, or a second Ctrl-C arrives (after an attach: a first one, or another signal that ends a
+// program). Then makes the agent end, and takes everything that it has committed.
 void cs_session_record(struct cs_session *s);
 // Calls `tick` every 20 ms until it returns false, the program has ended, or Ctrl-C as above.
 void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data);

@@ -267,10 +267,7 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
         PREFIX
         "the program %s: what was recorded until then is kept; losses in the program and stops "
         "of the runtime are not known\n",
-        f->fate != NULL && f->fate[0] != '\0'
-            ? f->fate
-            : "was killed or stopped, replaced itself by another one (execve), or "
-              "ended without notice");
+        f->fate);
   }
 }
 

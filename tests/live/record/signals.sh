@@ -52,7 +52,7 @@ limit() {
 exec_said() {
   timeout -k 5 60 "$BUILD/bin/clrsnap" record -o "$WORK/out.txt" -- dotnet "$APP" exec-long 2> "$WORK/summary"
   [ $? = 7 ] || bad "exec: not the program's exit code"
-  grep -q '^clrsnap: the program replaced itself by another one (execve): what was recorded until then is kept' "$WORK/summary" ||
+  grep -q "^clrsnap: the program became another one, 'sh', by exec: what was recorded until then is kept" "$WORK/summary" ||
     { cat "$WORK/summary"; bad "exec: the summary does not say what happened"; }
 }
 # exec ROUNDS OPTIONS...
