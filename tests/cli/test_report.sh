@@ -117,7 +117,7 @@ clrsnap: not seen: where a method was inlined, its time is its caller's (record 
 X
 grep -q wrote err && fail "--search alone writes a file"
 run 0 "$CLRSNAP" report --search 'Shop.(' golden.clrsnap
-grep -qx "clrsnap: search for 'Shop.(' as it is: it is not a regular expression" err &&
+grep -qx "clrsnap: search for 'Shop.(' as it is, because it is not a regular expression: Unmatched ( or \\\\(" err &&
   grep -qx 'clrsnap: no frame and no method known to be inlined matches' err || fail "no match: $(cat err)"
 # Below what has happened stands what has caused it: the nearest own code.
 run 0 "$CLRSNAP" record --mode lock --holders off --top 3 -- "$FAKE" uneven

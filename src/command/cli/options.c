@@ -140,8 +140,8 @@ const struct cs_option cs_view_options[] = {
      NULL, VIEW(idle)},
     {0, "top", "N", "print the N hottest methods", cs_set_number, VIEW(top), .most = 1000000},
     {0, "search", "TEXT",
-     "print how much is in and below the methods whose names match TEXT, a regular expression, and "
-     "where they were inlined",
+     "print how much is in and below the methods whose names match TEXT, a regular expression "
+     "or a part of them, and where they were inlined",
      set_search, VIEW(search)},
     {0}};
 

@@ -18,11 +18,11 @@ struct cs_hot *cs_hot_frames(const struct cs_profile *p, const bool *idle, uint6
 struct cs_search {
   const char *text;
   regex_t regex;
-  bool has_regex;  // the text is a regular expression
+  char wrong[64];  // why the text is not a regular expression; "": it is one
 };
 
 // Case counts only if the text has a capital letter. A text that is not a regular expression is
-// searched for as it is.
+// searched for as it is: names have brackets.
 void cs_search_begin(struct cs_search *search, const char *text);
 bool cs_search_matches(const struct cs_search *search, const char *name);
 void cs_search_end(struct cs_search *search);

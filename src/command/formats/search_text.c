@@ -89,7 +89,10 @@ void cs_write_search(const struct cs_profile_set *set, const char *text, const c
   cs_search_begin(&search, text);
   cs_print(out, "%ssearch for '", prefix);
   cs_print(out, "%s", text);
-  cs_print(out, search.has_regex ? "'\n" : "' as it is: it is not a regular expression\n");
+  if (search.wrong[0] == '\0')
+    cs_print(out, "'\n");
+  else
+    cs_print(out, "' as it is, because it is not a regular expression: %s\n", search.wrong);
   for (size_t i = 0; i < set->count; i++)
     any = put_mode(&set->profiles[i], &search, prefix, out) || any;
   cs_search_end(&search);
