@@ -7,6 +7,7 @@
 #include "engines/perf_cost.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -92,10 +93,13 @@ bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct 
   if (cpu_ns < ENOUGH_MS * 1000000ull) return false;
   uint64_t ppm = (uint64_t)((double)(switches * switch_ns) / (double)cpu_ns * 1e6);
   if (ppm <= MOST_PPM) return false;
+  char part[32] = "more than all";
+  uint64_t percent = (ppm + 5000) / 10000;
+  if (percent <= 100) (void)snprintf(part, sizeof part, "some %lu %%", (unsigned long)percent);
   (void)cs_error_set(why,
-                     "its events would cost the program some %lu %% of its CPU time, %lu.%lu us "
-                     "each time a thread loses its processor; --engine perf takes it all the same",
-                     (unsigned long)((ppm + 5000) / 10000), (unsigned long)(switch_ns / 1000),
+                     "its events would cost the program %s of its CPU time, %lu.%lu us each time a "
+                     "thread loses its processor; --engine perf takes it all the same",
+                     part, (unsigned long)(switch_ns / 1000),
                      (unsigned long)(switch_ns % 1000 / 100));
   return true;
 }

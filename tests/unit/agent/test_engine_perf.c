@@ -265,6 +265,8 @@ static void what_its_events_cost_is_judged_by_the_programs_switches(void **state
   struct cs_error why = {""};
   assert_true(cs_perf_costs_too_much(1000, begin, server, &why));  // 1 us, 50,000 times a second
   assert_non_null(strstr(why.text, "some 5 % of its CPU time, 1.0 us"));
+  assert_true(cs_perf_costs_too_much(21000, begin, server, &why));
+  assert_non_null(strstr(why.text, "program more than all of its CPU time, 21.0 us"));
   assert_false(cs_perf_costs_too_much(300, begin, server, &why));
   assert_false(cs_perf_costs_too_much(10000, begin, computation, &why));
   assert_false(cs_perf_costs_too_much(1000, begin, start, &why));  // too little to judge by
