@@ -61,6 +61,7 @@ static bool write_result(struct cs_record_run *r) {
   cs_name_frames(&s->recording);
   bool written = file != NULL && cs_recfile_finish(&s->file, &s->recording, &err);
   r->options->view.modes = s->recording.meta.modes;
+  r->options->view.sole = !written;
   bool all = cs_view_write(&r->options->view, &s->recording);
   if (r->options->agent.ask.labels) explain_labels(r);
   if (file != NULL && written) cs_say("wrote %s", file);

@@ -128,6 +128,16 @@ static const char *end_of(const char *path, const char **dots) {
   return path + skip;
 }
 
+static const char *limit_of(int error) {
+  return error == EFBIG ? " (ulimit -f)" : "";
+}
+
+static bool refuse(const char *path, int error, struct cs_error *err) {
+  const char *dots, *shown = end_of(path, &dots);
+  return cs_error_set(err, "cannot write %s%s: %s%s", dots, shown, strerror(error),
+                      limit_of(error));
+}
+
 // The recording exists only in our memory now: any place is better than none.
 static bool rescue(cs_output_write *write, void *context, const char *path, int error,
                    struct cs_error *err) {
@@ -148,7 +158,7 @@ static bool rescue(cs_output_write *write, void *context, const char *path, int 
   } else {
     if (fd >= 0) (void)unlink(name);
     (void)cs_error_set(err, "cannot write %s%s: %s%s; nor a file in %s: the recording is lost",
-                       dots, shown, strerror(error), error == EFBIG ? " (ulimit -f)" : "", dir);
+                       dots, shown, strerror(error), limit_of(error), dir);
   }
   free(name);
   return false;
@@ -161,8 +171,9 @@ bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *conte
   if (fclose(out->file) != 0) ok = false;
   out->file = NULL;
   ok = ok && give_name(out);
-  int error = errno;
-  if (!ok) (void)rescue(write, context, out->path, error != 0 ? error : EIO, err);
+  int error = errno != 0 ? errno : EIO;
+  if (!ok && out->sole) (void)rescue(write, context, out->path, error, err);
+  if (!ok && !out->sole) (void)refuse(out->path, error, err);
   cs_output_abandon(out);
   return ok;
 }

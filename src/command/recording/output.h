@@ -13,12 +13,14 @@ struct cs_output {
   char *temp;   // its temporary name; NULL: none
   int unnamed;  // descriptor of a file without a name, which vanishes if we die; 0: none
   FILE *file;
+  bool sole;  // what is written is nowhere else
 };
 
 bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *err);
 bool cs_output_stdout(struct cs_output *out, struct cs_error *err);
 // Has `write` write the content, and gives the file its name. Returns whether the recording is at
-// `path`. If not, it has been tried again in $TMPDIR or /tmp, and *err says where it is now.
+// `path`. If not, *err says why, and, if it is nowhere else (`sole`), where in $TMPDIR or /tmp it
+// is now.
 typedef bool cs_output_write(void *context, FILE *file);
 bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *context,
                       struct cs_error *err);

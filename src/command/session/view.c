@@ -252,6 +252,7 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
     if (o->format->write == NULL) continue;
     bool each = view->each_thread || o->format->each_thread;
     bool is_page = o->format->write == cs_write_html;
+    o->file.sole = view->sole;
     if (!write_output(o, resolve(view, rec, each, is_page, resolved), rec->bytes))
       view->unwritten = true;
   }

@@ -32,6 +32,7 @@ struct cs_view {
   struct cs_push_options push_options;
   struct cs_push *push;  // open, if there is somewhere to push to
   bool in_windows;       // the push gets windows during the recording, not the whole
+  bool sole;             // what is written is nowhere else: the recording is in no file
   bool unwritten;        // an output could not be written, which has been said
 };
 
