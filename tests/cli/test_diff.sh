@@ -69,6 +69,16 @@ X
 run 0 "$CLRSNAP" diff -o x.html before.clrsnap after.clrsnap
 grep -q '</html>' x.html || fail "no page"
 
+# Several outputs are what each is by itself; what is said is said once.
+cp x.collapsed one.collapsed
+run 0 "$CLRSNAP" diff -o - -o x.html -o x.collapsed -o y.json before.clrsnap after.clrsnap
+printf 'clrsnap: wrote %s\n' x.html x.collapsed y.json | same err
+cmp -s one.collapsed x.collapsed && cmp -s x.json y.json && grep -q '</html>' x.html || fail "several outputs"
+sed -E "s#$FAKE#FAKE#; s/ in [0-9.]+ s,/ in T s,/" out | diff - table > difference || fail "a table among others: $(cat difference)"
+# One that cannot be written does not prevent the others.
+run 1 "$CLRSNAP" diff -o /nowhere/x.json -o z.json before.clrsnap after.clrsnap
+cmp -s x.json z.json || fail "no output beside one that cannot be written"
+
 # Several modes: the tables of those that both recordings have, one after the other, or of one of them; a page also has
 # the modes that only one recording has.
 run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
@@ -129,6 +139,8 @@ clrsnap: --fail-if 'self(System.Linq.*) > +5%' is not significant, so it does no
 clrsnap:   10.00 ms of CPU time before, 24.00 ms after: +140.0 %, 95 % interval -11.8 % to +553.0 %
 clrsnap:   $alarm 5.5 %; below 2.5 % is significant
 X
+run 3 "$CLRSNAP" diff -o several.md -o several.json --fail-if 'alloc:self(*.Sum) > +5%' two.clrsnap three.clrsnap
+[ "$(grep -c 'which is not compared$' err)" = 1 ] && [ -s several.md ] && [ -s several.json ] || fail "several outputs: $(cat err)"
 condition 1 'self(Shop.Typo) > +5%' <<X
 clrsnap: --fail-if 'self(Shop.Typo) > +5%' cannot be judged: no method in either recording has such a name
 X
@@ -184,5 +196,6 @@ usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, o
 usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format: 'x' has none of these" -o x a b
 usage "--fail-if 'self(x) > 5%' is about shares of the total, which --normalize rate does not have; '> +N%' is about any number" \
   --normalize rate --fail-if 'self(x) > 5%' a b
-usage "one --output at a time: 'b.html'" -o a.html -o b.html a b
+usage "--format applies to one --output; several are told apart by their suffixes" --format html -o a.html -o b.html a b
+usage "--output takes a name" -o '' a b
 done_testing

@@ -20,10 +20,16 @@
 
 enum diff_format { DIFF_BY_SUFFIX, DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED, DIFF_MARKDOWN };
 
+struct output {
+  const char *path;  // "-": standard output
+  enum diff_format as;
+};
+
 struct options {
   const char *before, *after;  // recordings
-  const char *output;          // NULL, "-": standard output
-  enum diff_format as;
+  struct output outputs[CS_VIEW_MAX_OUTPUTS];
+  unsigned output_count;
+  enum diff_format as;  // of --format
   enum cs_normalize normalize;
   uint32_t top;
   enum cs_wire_mode mode;  // a page's first one, otherwise the only one; 0: all that both have
@@ -34,12 +40,14 @@ struct options {
 
 // ---- The command line ----
 
-static bool set_output(const struct cs_option *option, void *field, const char *value,
+static bool set_output(const struct cs_option *option, void *options, const char *value,
                        struct cs_error *err) {
-  const char **output = field;
-  if (*output != NULL) return cs_error_set(err, "one --%s at a time: '%s'", option->name, value);
-  *output = value;
-  return value[0] != '\0' || cs_error_set(err, "--%s takes a name", option->name);
+  struct options *o = options;
+  if (value[0] == '\0') return cs_error_set(err, "--%s takes a name", option->name);
+  if (o->output_count == CS_VIEW_MAX_OUTPUTS)
+    return cs_error_set(err, "there can be %d outputs at most", CS_VIEW_MAX_OUTPUTS);
+  o->outputs[o->output_count++].path = value;
+  return true;
 }
 
 static bool set_mode(const struct cs_option *option, void *options, const char *value,
@@ -59,7 +67,8 @@ static bool set_mode(const struct cs_option *option, void *options, const char *
 #define DIFF_FORMATS "text|html|json|collapsed|md"
 #define DIFF(member) .field = offsetof(struct options, member)
 static const struct cs_option table[] = {
-    {'o', "output", "OUT", "where to write, - for standard output", set_output, DIFF(output)},
+    {'o', "output", "OUT", "where to write, - for standard output; can be given several times",
+     set_output, .field = 0},
     {0, "format", DIFF_FORMATS, "what to write, if OUT's suffix does not say (text)", cs_set_word,
      DIFF(as), .least = DIFF_TEXT},
     {0, "normalize", "total|rate|none",
@@ -101,17 +110,30 @@ static bool refuse_output(const char *output, struct cs_error *err) {
   return cs_spelling_suggest(&spelling, "", err);
 }
 
-// The format: that of --format, that of OUT's suffix, or text.
-static bool choose_format(struct options *o, struct cs_error *err) {
+static bool is_stdout(const struct output *output) {
+  return strcmp(output->path, "-") == 0;
+}
+
+// An output's format: that of --format, that of its suffix, or text.
+static bool choose_format(const struct options *o, struct output *output, struct cs_error *err) {
   unsigned index = 0;
+  output->as = o->as;
   if (o->as != DIFF_BY_SUFFIX) return true;
-  if (o->output != NULL && strcmp(o->output, "-") != 0) {
-    const struct cs_format *format = cs_format_by_path(o->output);
+  if (!is_stdout(output)) {
+    const struct cs_format *format = cs_format_by_path(output->path);
     if (format == NULL || !cs_find_word(DIFF_FORMATS, format->name, &index))
-      return refuse_output(o->output, err);
-    if (!cs_format_check_name(o->output, err)) return false;
+      return refuse_output(output->path, err);
+    if (!cs_format_check_name(output->path, err)) return false;
   }
-  o->as = (enum diff_format)(DIFF_TEXT + index);
+  output->as = (enum diff_format)(DIFF_TEXT + index);
+  return true;
+}
+
+static bool choose_formats(struct options *o, struct cs_error *err) {
+  if (o->as != DIFF_BY_SUFFIX && o->output_count > 1) return cs_error_set(err, CS_VIEW_ONE_FORMAT);
+  if (o->output_count == 0) o->outputs[o->output_count++].path = "-";
+  for (unsigned i = 0; i < o->output_count; i++)
+    if (!choose_format(o, &o->outputs[i], err)) return false;
   return true;
 }
 
@@ -120,7 +142,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   if (count != 2) return cs_error_set(err, "diff takes two recordings, not %d", count);
   o->before = operands[0];
   o->after = operands[1];
-  return choose_format(o, err) && cs_fail_if_check(&o->fail_if, o->normalize, err);
+  return choose_formats(o, err) && cs_fail_if_check(&o->fail_if, o->normalize, err);
 }
 
 // ---- The comparison ----
@@ -161,8 +183,21 @@ static const char *counted_by(const struct side *side) {
   return cs_perf_kind(side->rec.meta.event)->words;
 }
 
-static bool is_page(const struct options *o) {
-  return o->as == DIFF_HTML || o->as == DIFF_JSON;
+// A page has all modes, also those that cannot be compared.
+static bool is_page(const struct output *output) {
+  return output->as == DIFF_HTML || output->as == DIFF_JSON;
+}
+
+static bool has_page(const struct options *o, bool wanted) {
+  for (unsigned i = 0; i < o->output_count; i++)
+    if (is_page(&o->outputs[i]) == wanted) return true;
+  return false;
+}
+
+static bool has_stacks(const struct options *o) {
+  for (unsigned i = 0; i < o->output_count; i++)
+    if (o->outputs[i].as == DIFF_COLLAPSED) return true;
+  return false;
 }
 
 // Checks that the sides can be compared: both must have the mode of --mode, or one in common; a
@@ -192,7 +227,7 @@ static bool check_modes(const struct side sides[2], const struct options *o) {
            o->before, has_a, o->after, has_b);
     return false;
   }
-  if (o->mode == 0 && o->as == DIFF_COLLAPSED && (both & (both - 1)) != 0) {
+  if (o->mode == 0 && has_stacks(o) && (both & (both - 1)) != 0) {
     cs_say("both recordings have the modes %s: choose one with --mode", cs_mode_names(both, has_a));
     return false;
   }
@@ -230,43 +265,45 @@ static void compare_mode(struct comparison *c, const struct side sides[2], unsig
   c->profiles[c->count++] = diff->profile;  // which the diff still owns
 }
 
-// A mode that only one of them has is shown in the page, after those that can be compared.
-static void show_mode(struct comparison *c, const struct side sides[2], unsigned mode,
-                      const struct options *o) {
-  bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
-  if (!is_page(o)) {
-    cs_say("%s was recorded without mode %s, which is not compared", before ? o->after : o->before,
-           cs_mode((enum cs_wire_mode)mode)->token);
-    return;
-  }
-  c->profiles[c->count] = sides[!before].profiles[mode];
-  c->profiles[c->count++].only = before ? CS_ONLY_BEFORE : CS_ONLY_AFTER;
+static uint32_t in_one(const struct side sides[2]) {
+  return (sides[0].rec.meta.modes | sides[1].rec.meta.modes) & ~in_both(sides);
 }
 
-// The mode of --mode comes first; except in a page, it is the only one. `to_read`: by a person or a
+// A mode that only one of them has is shown in the page, after those that can be compared.
+static void show_uncompared(struct comparison *c, const struct side sides[2]) {
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((in_one(sides) & CS_WIRE_MODE_BIT(mode)) == 0) continue;
+    bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
+    c->profiles[c->count] = sides[!before].profiles[mode];
+    c->profiles[c->count++].only = before ? CS_ONLY_BEFORE : CS_ONLY_AFTER;
+  }
+}
+
+static void say_uncompared(const struct side sides[2]) {
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((in_one(sides) & CS_WIRE_MODE_BIT(mode)) == 0) continue;
+    bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
+    cs_say("%s was recorded without mode %s, which is not compared", sides[before].path,
+           cs_mode((enum cs_wire_mode)mode)->token);
+  }
+}
+
+// The mode of --mode comes first; without `all`, it is the only one. `to_read`: by a person or a
 // condition, without idle threads.
 static void compare_modes(struct comparison *c, const struct side sides[2], const struct options *o,
-                          bool to_read) {
+                          bool all, bool to_read) {
   uint32_t both = in_both(sides);
   if (o->mode != 0) compare_mode(c, sides, o->mode, o, to_read);
-  for (unsigned mode = 0; mode < CS_WIRE_MODES && (o->mode == 0 || is_page(o)); mode++) {
+  for (unsigned mode = 0; mode < CS_WIRE_MODES && (o->mode == 0 || all); mode++) {
     if ((both & CS_WIRE_MODE_BIT(mode)) != 0 && mode != o->mode)
       compare_mode(c, sides, mode, o, to_read);
   }
 }
 
-static void make_comparison(struct comparison *c, const struct side sides[2],
-                            const struct options *o, bool to_read) {
-  uint32_t both = in_both(sides), either = sides[0].rec.meta.modes | sides[1].rec.meta.modes;
-  compare_modes(c, sides, o, to_read);
-  for (unsigned mode = 0; mode < CS_WIRE_MODES && (o->mode == 0 || is_page(o)); mode++) {
-    if ((either & ~both & CS_WIRE_MODE_BIT(mode)) != 0) show_mode(c, sides, mode, o);
-  }
-}
-
 struct content {
   const struct comparison *comparison;
-  const struct options *options;
+  enum diff_format as;
+  uint32_t top;
 };
 
 static bool write_tables(const struct comparison *c, size_t top, FILE *file) {
@@ -280,7 +317,7 @@ static bool write_tables(const struct comparison *c, size_t top, FILE *file) {
 static bool write_content(void *context, FILE *file) {
   const struct content *c = context;
   const struct cs_profile_set set = {c->comparison->profiles, c->comparison->count};
-  switch (c->options->as) {
+  switch (c->as) {
     case DIFF_HTML:
       return cs_write_html(&set, file);
     case DIFF_JSON:
@@ -290,24 +327,24 @@ static bool write_content(void *context, FILE *file) {
     case DIFF_MARKDOWN:
       return cs_write_diff_markdown(c->comparison->diffs, c->comparison->compared, file);
     default:
-      return write_tables(c->comparison, c->options->top, file);
+      return write_tables(c->comparison, c->top, file);
   }
 }
 
-static bool write_comparison(const struct comparison *c, const struct options *o,
+static bool write_comparison(const struct comparison *c, const struct output *to, uint32_t top,
                              uint64_t recording_bytes) {
-  struct content content = {c, o};
+  struct content content = {c, to->as, top};
   struct cs_output output;
   struct cs_error err;
-  bool to_file = o->output != NULL && strcmp(o->output, "-") != 0;
   const struct cs_profile_set set = {c->profiles, 1};
-  if (o->as == DIFF_COLLAPSED &&
-      !cs_output_is_bounded(to_file ? o->output : "-", &set, CS_EXPAND_STACKS, recording_bytes))
+  if (to->as == DIFF_COLLAPSED &&
+      !cs_output_is_bounded(to->path, &set, CS_EXPAND_STACKS, recording_bytes))
     return false;
-  bool ok = to_file ? cs_output_open(&output, o->output, &err) : cs_output_stdout(&output, &err);
+  bool ok =
+      is_stdout(to) ? cs_output_stdout(&output, &err) : cs_output_open(&output, to->path, &err);
   ok = ok && cs_output_commit(&output, write_content, &content, &err);
   if (!ok) cs_say("%s", err.text);
-  if (ok && to_file) cs_say("wrote %s", o->output);
+  if (ok && !is_stdout(to)) cs_say("wrote %s", to->path);
   return ok;
 }
 
@@ -315,37 +352,42 @@ static void free_comparison(struct comparison *c) {
   for (size_t i = 0; i < c->compared; i++) cs_diff_free(&c->diffs[i]);
 }
 
-static int check_conditions(const struct comparison *c, const struct options *o) {
-  return cs_fail_if_exit_code(&o->fail_if, c->diffs, c->compared);
+// Formats differ in which modes they have, and in whether they have idle threads.
+static bool write_output(const struct side sides[2], const struct options *o,
+                         const struct output *to) {
+  struct comparison comparison = {0};
+  bool to_read = to->as == DIFF_TEXT || to->as == DIFF_MARKDOWN;
+  compare_modes(&comparison, sides, o, is_page(to), to_read);
+  if (is_page(to)) show_uncompared(&comparison, sides);
+  bool ok = write_comparison(&comparison, to, o->top, sides[0].rec.bytes + sides[1].rec.bytes);
+  free_comparison(&comparison);
+  return ok;
 }
 
-// For what was written for a program or as a page, which has idle threads: conditions are about a
-// comparison without them.
-static int check_without_idle(const struct side sides[2], const struct options *o) {
+// Conditions are about a comparison without idle threads.
+static int check_conditions(const struct side sides[2], const struct options *o) {
   struct comparison comparison = {0};
   if (o->fail_if.count == 0) return 0;
-  compare_modes(&comparison, sides, o, true);
-  int code = check_conditions(&comparison, o);
+  compare_modes(&comparison, sides, o, has_page(o, true), true);
+  int code = cs_fail_if_exit_code(&o->fail_if, comparison.diffs, comparison.compared);
   free_comparison(&comparison);
   return code;
 }
 
 // Returns the exit code.
 static int compare(struct side sides[2], const struct options *o) {
-  struct comparison comparison = {0};
   if (!read_side(&sides[0]) || !read_side(&sides[1]) || !check_modes(sides, o))
     return CS_EXIT_FAILURE;
   uint32_t modes = in_both(sides);
-  if (o->mode != 0 && !is_page(o)) modes = CS_WIRE_MODE_BIT(o->mode);
+  if (o->mode != 0 && !has_page(o, true)) modes = CS_WIRE_MODE_BIT(o->mode);
   for (int i = 0; i < 2; i++) {
     resolve_side(&sides[i], o);
     if (!has_samples(&sides[i], modes)) return CS_EXIT_FAILURE;
   }
-  bool to_read = o->as == DIFF_TEXT || o->as == DIFF_MARKDOWN;
-  make_comparison(&comparison, sides, o, to_read);
-  bool ok = write_comparison(&comparison, o, sides[0].rec.bytes + sides[1].rec.bytes);
-  int code = to_read ? check_conditions(&comparison, o) : check_without_idle(sides, o);
-  free_comparison(&comparison);
+  if (o->mode == 0 && has_page(o, false)) say_uncompared(sides);
+  bool ok = true;
+  for (unsigned i = 0; i < o->output_count; i++) ok = write_output(sides, o, &o->outputs[i]) && ok;
+  int code = check_conditions(sides, o);
   return ok ? code : CS_EXIT_FAILURE;
 }
 

@@ -67,9 +67,7 @@ static bool settle_formats(struct cs_view *view, struct cs_error *err) {
 }
 
 bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err) {
-  if (view->format != NULL && view->count > 1)
-    return cs_error_set(
-        err, "--format applies to one --output; several are told apart by their suffixes");
+  if (view->format != NULL && view->count > 1) return cs_error_set(err, CS_VIEW_ONE_FORMAT);
   if (view->by_trace && view->by_route)
     return cs_error_set(err, "--by-trace and --by-route cannot be combined");
   if (view->count == 0 && (view->push_options.url == NULL || view->format != NULL)) {

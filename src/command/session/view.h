@@ -10,6 +10,8 @@
 #include "symbols/sources.h"
 
 #define CS_VIEW_MAX_OUTPUTS 16
+#define CS_VIEW_ONE_FORMAT \
+  "--format applies to one --output; several are told apart by their suffixes"
 
 struct cs_view_output {
   const char *path;  // "-": standard output
