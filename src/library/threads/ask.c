@@ -12,8 +12,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -22,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/prefix.h"
 #include "threads/own_signal.h"
 #include "threads/stackmap.h"
 #include "threads/threads.h"
@@ -138,26 +135,18 @@ bool cs_request_release(struct cs_request *request) {
 
 // By its status file.
 enum cs_ask cs_request_explain(uint32_t tid, uint32_t ms, struct cs_error *err) {
-  char path[64], line[256], state = '?';
-  unsigned long long blocked = 0;
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return CS_ASK_GONE;
-  while (fgets(line, sizeof line, file) != NULL) {
-    if (cs_has_prefix(line, "State:\t")) state = line[7];
-    if (cs_has_prefix(line, "SigBlk:\t")) blocked = strtoull(line + 8, NULL, 16);
-  }
-  (void)fclose(file);
-  if (blocked >> (cs_threads.signal_number - 1) & 1)
+  struct cs_thread_status status;
+  if (!cs_thread_status(tid, &status)) return CS_ASK_GONE;
+  if (status.blocked >> (cs_threads.signal_number - 1) & 1)
     cs_error_set(err, "thread %u blocks signal %d, so it cannot be asked for its stack", tid,
                  cs_threads.signal_number);
-  else if (state == 'T' || state == 't')
+  else if (status.state == 'T' || status.state == 't')
     cs_error_set(err, "thread %u is stopped by a debugger or a job-control signal", tid);
   else
     cs_error_set(err,
                  "thread %u (state %c) did not respond within %u ms: no processor, or in the "
                  "kernel; raise answer_timeout_ms",
-                 tid, state, ms);
+                 tid, status.state, ms);
   return CS_ASK_NO_ANSWER;
 }
 

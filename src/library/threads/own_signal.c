@@ -112,21 +112,35 @@ static long sleeping_call(uint32_t tid) {
   return sleeps ? strtol(text, NULL, 10) : -1;
 }
 
-static bool read_status(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
-  static const char blocked_field[] = "SigBlk:\t", pending_field[] = "SigPnd:\t";
+bool cs_thread_status(uint32_t tid, struct cs_thread_status *status) {
+  static const char state[] = "State:\t", blocked[] = "SigBlk:\t", pending[] = "SigPnd:\t";
   char path[64], line[256];
   unsigned found = 0;
+  *status = (struct cs_thread_status){0};
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
   FILE *file = fopen(path, "re");
   if (file == NULL) return false;
   while (fgets(line, sizeof line, file) != NULL) {
-    bool is_blocked = cs_has_prefix(line, blocked_field);
-    if (!is_blocked && !cs_has_prefix(line, pending_field)) continue;
-    *(is_blocked ? blocked : pending) |= strtoull(line + sizeof blocked_field - 1, NULL, 16);
+    if (cs_has_prefix(line, state))
+      status->state = line[sizeof state - 1];
+    else if (cs_has_prefix(line, blocked))
+      status->blocked = strtoull(line + sizeof blocked - 1, NULL, 16);
+    else if (cs_has_prefix(line, pending))
+      status->pending = strtoull(line + sizeof pending - 1, NULL, 16);
+    else
+      continue;
     found++;
   }
   (void)fclose(file);
-  return found == 2;
+  return found == 3;
+}
+
+static bool add_status(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
+  struct cs_thread_status status;
+  if (!cs_thread_status(tid, &status)) return false;
+  *blocked |= status.blocked;
+  *pending |= status.pending;
+  return true;
 }
 
 // While a thread waits for signals, the kernel counts those as not blocked, but it receives them. A
@@ -134,8 +148,8 @@ static bool read_status(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
 bool cs_thread_signals(uint32_t tid, uint64_t *blocked, uint64_t *pending) {
   *blocked = *pending = 0;
   if (tid == (uint32_t)syscall(SYS_gettid)) return read_own(blocked, pending);
-  if (!read_status(tid, blocked, pending)) return false;
+  if (!add_status(tid, blocked, pending)) return false;
   long call = sleeping_call(tid);
   if (call == SYS_rt_sigtimedwait) *blocked = UINT64_MAX;
-  return call >= 0 || read_status(tid, blocked, pending);
+  return call >= 0 || add_status(tid, blocked, pending);
 }

@@ -20,7 +20,13 @@ bool cs_own_signal_ensure(struct cs_error *err);
 enum { CS_FAULT_SIGNALS = 1 << (SIGSEGV - 1) | 1 << (SIGBUS - 1) };
 void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs
 
-// Reads which signals a thread of this process blocks, and which are pending for it alone: bit 0 is
-// signal 1. One that waits for signals (sigwait) counts as blocking all. Returns false if the
-// thread has ended, or the kernel does not say.
+// The letter of a thread's state in its status file, and which signals it blocks and which are
+// pending for it alone: bit 0 is signal 1.
+struct cs_thread_status {
+  char state;
+  uint64_t blocked, pending;
+};
+// Reads a thread of this process. Returns false if it has ended, or the kernel does not say.
+bool cs_thread_status(uint32_t tid, struct cs_thread_status *status);
+// Its signals alone. A thread that waits for signals (sigwait) counts as blocking all.
 bool cs_thread_signals(uint32_t tid, uint64_t *blocked, uint64_t *pending);
