@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_thread.h"
 #include "events/allocations.h"
 #include "events/gc_names.h"
 #include "events/lock_waits.h"
@@ -27,6 +28,7 @@
 #include "snapshot/self.h"
 #include "state/event_names.h"
 #include "state/throttle.h"
+#include "threads/own_tid.h"
 
 // The provider's events, from its manifests (.NET 9 and 10).
 enum {
@@ -330,7 +332,7 @@ void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
   struct cs_bytes payload = {data, size};
   struct cs_sample_event event = {.tsc = cs_tsc()};
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (!cs_sessions_is_own_thread() && cs_load_acquire(&cs_signal.ring) != NULL &&
+  if (!cs_own_thread_is(cs_own_tid()) && cs_load_acquire(&cs_signal.ring) != NULL &&
       read_event(id, &payload, &event))
     take(&event);
   cs_epoch_leave(&cs_signal.epoch, parity);

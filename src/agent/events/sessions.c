@@ -37,8 +37,6 @@ enum {
 enum { START_S = 10, STOP_S = 2 };
 #define E_PENDING CLRSNAP_HRESULT(0x8000000Au)
 
-static __thread bool is_ours;
-
 static struct session {
   uint64_t keywords;
   uint32_t level;
@@ -100,7 +98,6 @@ static void *run_call(void *unused) {
   (void)unused;
   uint32_t under_way = UNDER_WAY;
   ICorProfilerInfo15 *info = call.info;
-  is_ours = true;
   call.result = call.stop ? stop_all(info) : start_all(info);
   if (!cs_cas(&call.state, &under_way, (uint32_t)NONE)) {
     (void)stop_all(info);
@@ -164,8 +161,4 @@ void cs_sessions_stop(void) {
 
 bool cs_sessions_are_stuck(void) {
   return cs_load_acquire(&call.state) != NONE;
-}
-
-bool cs_sessions_is_own_thread(void) {
-  return is_ours;
 }

@@ -17,6 +17,3 @@ void cs_sessions_stop(void);
 // Returns whether a call that starts or stops sessions has not returned in time, and is still in
 // the runtime. Then the runtime must not be asked to detach the profiler.
 bool cs_sessions_are_stuck(void);
-// Returns whether the calling thread is one that starts or stops sessions, whose events are not the
-// program's. Any thread.
-bool cs_sessions_is_own_thread(void);
