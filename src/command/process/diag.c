@@ -248,10 +248,9 @@ static bool no_answer(pid_t pid, struct cs_error *err) {
   if (errno == ECANCELED)
     return cs_error_set(err, "interrupted before process %d had responded", (int)pid);
   if (errno == EAGAIN)
-    return cs_error_set(
-        err, "process %d %shas not responded for %u s", (int)pid,
-        cs_proc_is_stopped(pid) ? "is stopped, by a signal or a debugger, and " : "",
-        cs_diag_patience_s);
+    return cs_error_set(err, "process %d %shas not responded for %u s", (int)pid,
+                        cs_proc_is_stopped(pid) ? CS_PROC_STOPPED ", and " : "",
+                        cs_diag_patience_s);
   if (cs_proc_has_ended(pid)) return cs_error_set(err, "process %d has ended", (int)pid);
   return cs_error_set(err, "process %d has closed its diagnostics port: %m", (int)pid);
 }

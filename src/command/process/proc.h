@@ -27,8 +27,8 @@ bool cs_proc_stack(pid_t pid, unsigned long long *out);
 bool cs_proc_check(pid_t pid, struct cs_error *err);
 // It has ended, or is so far in its end that it may have no memory any more.
 bool cs_proc_has_ended(pid_t pid);
-// By a signal or by a tracer.
 bool cs_proc_is_stopped(pid_t pid);
+#define CS_PROC_STOPPED "is stopped, by a signal or a debugger"  // what that means
 // Its PID in its own PID namespace.
 int cs_proc_own_pid(pid_t pid);
 // Its name, of 15 bytes at most, which execve replaces. It is there until its parent has waited for

@@ -83,8 +83,7 @@ static void explain_wait(struct attempt *m) {
   if (m->explain_ns == 0 || cs_clock_now_ns() < m->explain_ns) return;
   m->explain_ns = 0;
   cs_say("process %d %s: waiting for it, %u s at most (Ctrl-C ends this)", (int)pid,
-         cs_proc_is_stopped(pid) ? "is stopped, by a signal or a debugger"
-                                 : "has not loaded the agent yet",
+         cs_proc_is_stopped(pid) ? CS_PROC_STOPPED : "has not loaded the agent yet",
          cs_diag_patience_s);
 }
 

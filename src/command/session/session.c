@@ -237,7 +237,7 @@ static void note_fate(struct cs_session *s) {
   if (s->child_ended && agent == s->child)
     (void)cs_session_how_ended(s, fate, size);
   else if (!s->child_ended && cs_proc_is_stopped(agents_process(s)))
-    (void)snprintf(fate, size, "is stopped, by a signal or a debugger");
+    (void)snprintf(fate, size, CS_PROC_STOPPED);
 }
 
 // Makes an agent that is still recording end, and takes its last records.
