@@ -48,14 +48,20 @@ uint64_t cs_ask_signal_bit(void) {
 
 // A thread in a handler of ours blocks the signal as well, but not those of faults. A thread that
 // blocks neither is found later, if it is asked in vain (sampling/blocked.c).
+bool cs_ask_is_blocked_now(struct cs_agent_thread *t) {
+  uint64_t blocked, pending;
+  bool is_blocked = cs_thread_signals(t->tid, &blocked, &pending) &&
+                    (blocked & cs_ask_signal_bit()) != 0 && (blocked & CS_FAULT_SIGNALS) != 0;
+  t->blocks |= is_blocked;
+  return is_blocked;
+}
+
 bool cs_ask_is_blocked(struct cs_agent_thread *t) {
   enum { MASK_MS = 5000 };
-  uint64_t now = cs_clock_now_ns(), blocked, pending;
+  uint64_t now = cs_clock_now_ns();
   if (t->blocks || now - t->mask_ns < MASK_MS * 1000000ull) return t->blocks;
   t->mask_ns = now;
-  if (cs_thread_signals(t->tid, &blocked, &pending))
-    t->blocks = (blocked & cs_ask_signal_bit()) != 0 && (blocked & CS_FAULT_SIGNALS) != 0;
-  return t->blocks;
+  return cs_ask_is_blocked_now(t);
 }
 
 static bool may_be_signalled(const struct cs_thread *entry) {

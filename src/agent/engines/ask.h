@@ -9,6 +9,7 @@
 // lately (t->blocks). Such a thread must not be asked: it may wait for signals with sigwait or
 // signalfd, and would be given ours. Reads its mask now and then (0.06 ms).
 bool cs_ask_is_blocked(struct cs_agent_thread *t);
+bool cs_ask_is_blocked_now(struct cs_agent_thread *t);  // reads it in any case
 // The bit of that signal in a mask.
 uint64_t cs_ask_signal_bit(void);
 

@@ -183,17 +183,12 @@ static void stop_event(struct cs_agent_thread *t) {
 // thread has used enough CPU time for a signal.
 static void confirm(struct cs_agent_thread *t, struct look *look) {
   enum { TWICE = 2, AT_ONCE = 50 };
-  uint64_t blocked, pending;
   if (t->mask_reads == TWICE || t->engine == NULL || t->engine == &cs_engine_clock ||
       look->confirmed == AT_ONCE)
     return;
   look->confirmed++;
   t->mask_reads++;
-  if (!cs_thread_signals(t->tid, &blocked, &pending) || (blocked & cs_ask_signal_bit()) == 0 ||
-      (blocked & CS_FAULT_SIGNALS) == 0)
-    return;
-  t->blocks = true;
-  stop_event(t);
+  if (cs_ask_is_blocked_now(t)) stop_event(t);
 }
 
 static bool look_at(struct cs_agent_thread *t, void *data) {
