@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/own_file.h"
@@ -178,14 +179,13 @@ static void close_event(struct event event) {
 
 static void close_later(struct event event) {
   (void)pthread_mutex_lock(&perf.lock);
-  if (perf.closing_count == perf.closing_capacity) {
-    size_t capacity = perf.closing_capacity != 0 ? perf.closing_capacity * 2 : 64;
-    struct event *larger = realloc(perf.closing, capacity * sizeof *larger);
-    if (larger != NULL) perf.closing = larger;
-    if (larger != NULL) perf.closing_capacity = capacity;
-  }
+  struct event *all =
+      cs_grow_or_not(perf.closing, perf.closing_count, &perf.closing_capacity, sizeof *all);
   // If there is no memory, it stays open, but disabled.
-  if (perf.closing_count < perf.closing_capacity) perf.closing[perf.closing_count++] = event;
+  if (all != NULL) {
+    all[perf.closing_count++] = event;
+    perf.closing = all;
+  }
   (void)pthread_mutex_unlock(&perf.lock);
 }
 

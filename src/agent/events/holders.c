@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "engines/ask.h"
@@ -54,13 +55,9 @@ bool cs_waited_locks_add(struct cs_waited_locks *l, const struct cs_lock_wait *w
     l->at[i].waiters++;
     return true;
   }
-  if (l->count == l->capacity) {
-    size_t capacity = l->capacity != 0 ? l->capacity * 2 : 64;
-    struct cs_waited_lock *larger = realloc(l->at, capacity * sizeof *larger);
-    if (larger == NULL) return false;
-    l->at = larger;
-    l->capacity = capacity;
-  }
+  struct cs_waited_lock *at = cs_grow_or_not(l->at, l->count, &l->capacity, sizeof *at);
+  if (at == NULL) return false;
+  l->at = at;
   l->at[l->count++] = (struct cs_waited_lock){*wait, 1};
   return true;
 }

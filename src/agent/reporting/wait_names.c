@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/grow.h"
 #include "base/prefix.h"
 
 enum { NAME_BYTES = 64 };
@@ -94,13 +95,9 @@ static const char *name_by_type(const char *type) {
 }
 
 static struct waiter *add(uint32_t id) {
-  if (waiter_count == waiter_capacity) {
-    size_t capacity = waiter_capacity == 0 ? 256 : 2 * waiter_capacity;
-    struct waiter *larger = realloc(waiters, capacity * sizeof *larger);
-    if (larger == NULL) return NULL;
-    waiters = larger;
-    waiter_capacity = capacity;
-  }
+  struct waiter *all = cs_grow_or_not(waiters, waiter_count, &waiter_capacity, sizeof *all);
+  if (all == NULL) return NULL;
+  waiters = all;
   waiters[waiter_count].id = id;
   return &waiters[waiter_count++];
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "engines/ask.h"
 #include "engines/engine.h"
 #include "engines/engines.h"
@@ -146,13 +147,9 @@ static bool is_overdue(struct cs_agent_thread *t, uint64_t now_ns) {
 // ---- CPU time ----
 
 static bool add(struct cs_agent_thread *t, uint64_t cpu_ns) {
-  if (used.count == used.capacity) {
-    size_t capacity = used.capacity != 0 ? used.capacity * 2 : 16;
-    struct used *grown = realloc(used.at, capacity * sizeof *grown);
-    if (grown == NULL) return false;
-    used.at = grown;
-    used.capacity = capacity;
-  }
+  struct used *at = cs_grow_or_not(used.at, used.count, &used.capacity, sizeof *at);
+  if (at == NULL) return false;
+  used.at = at;
   used.at[used.count++] = (struct used){t, cpu_ns};
   return true;
 }

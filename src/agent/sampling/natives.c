@@ -6,6 +6,7 @@
 // Signal-safe: no.
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "sampling/thread_life.h"
 
 struct native {
@@ -32,13 +33,9 @@ void cs_natives_begin(void) {
 }
 
 bool cs_natives_found(uint32_t tid) {
-  if (now.count == now.capacity) {
-    size_t capacity = now.capacity != 0 ? now.capacity * 2 : 64;
-    struct native *grown = realloc(now.at, capacity * sizeof *grown);
-    if (grown == NULL) return false;
-    now.at = grown;
-    now.capacity = capacity;
-  }
+  struct native *at = cs_grow_or_not(now.at, now.count, &now.capacity, sizeof *at);
+  if (at == NULL) return false;
+  now.at = at;
   now.at[now.count++] = (struct native){.tid = tid};
   return true;
 }

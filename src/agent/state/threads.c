@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "life/epoch.h"
 #include "state/halts.h"
 #include "state/thread_name.h"
@@ -73,13 +74,9 @@ void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data),
 }
 
 bool cs_pinned_keep(struct cs_pinned_list *list, const struct cs_pinned *pinned) {
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity != 0 ? list->capacity * 2 : 64;
-    struct cs_pinned *larger = realloc(list->at, capacity * sizeof *larger);
-    if (larger == NULL) return false;
-    list->at = larger;
-    list->capacity = capacity;
-  }
+  struct cs_pinned *at = cs_grow_or_not(list->at, list->count, &list->capacity, sizeof *at);
+  if (at == NULL) return false;
+  list->at = at;
   list->at[list->count++] = *pinned;
   return true;
 }
@@ -95,13 +92,10 @@ static bool list_living(struct cs_thread_list *list) {
   list->count = 0;
   for (struct cs_agent_thread *t = living; t != NULL; t = t->next) {
     if (t->clr_thread == 0) continue;
-    if (list->count == list->capacity) {
-      size_t capacity = list->capacity != 0 ? list->capacity * 2 : 64;
-      struct cs_agent_thread **larger = realloc(list->at, capacity * sizeof *larger);
-      if (larger == NULL) return false;
-      list->at = larger;
-      list->capacity = capacity;
-    }
+    struct cs_agent_thread **at =
+        cs_grow_or_not(list->at, list->count, &list->capacity, sizeof *at);
+    if (at == NULL) return false;
+    list->at = at;
     list->at[list->count++] = t;
   }
   list->changes = changes;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/print.h"
 
@@ -28,11 +29,8 @@ void *cs_allocate(size_t bytes) {
 }
 
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes) {
-  if (count < *capacity) return items;
-  size_t wanted = *capacity == 0 ? 16 : *capacity * 2;
-  void *moved = reallocarray(items, wanted, item_bytes);
-  if (moved == NULL) out_of_memory(wanted * item_bytes);
-  *capacity = wanted;
+  void *moved = cs_grow_or_not(items, count, capacity, item_bytes);
+  if (moved == NULL) out_of_memory(2 * *capacity * item_bytes);
   return moved;
 }
 

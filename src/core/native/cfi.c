@@ -5,6 +5,7 @@
 // least its length word. One thread at a time. Signal-safe: no.
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "native/cfi_private.h"
 
 enum {
@@ -23,7 +24,8 @@ struct scan {
   struct cs_cfi_build build;
   uint64_t end;  // of the text
   struct fde *fdes;
-  uint32_t count, capacity, fdes_read;
+  uint32_t count, fdes_read;
+  size_t capacity;
   struct cs_cie cies[CIE_CACHE];
   bool sorted, no_memory;
   struct cs_error *err;
@@ -173,16 +175,10 @@ static const struct cs_cie *find_cie(struct scan *s, uint32_t offset) {
 }
 
 static bool add_fde(struct scan *s, const struct fde *fde) {
-  if (s->count == s->capacity) {
-    uint32_t capacity = s->capacity != 0 ? s->capacity * 2 : 1024;
-    struct fde *fdes = realloc(s->fdes, capacity * sizeof *fdes);
-    if (fdes == NULL) {
-      s->no_memory = true;
-      return false;
-    }
-    s->fdes = fdes;
-    s->capacity = capacity;
-  }
+  struct fde *fdes = cs_grow_or_not(s->fdes, s->count, &s->capacity, sizeof *fdes);
+  s->no_memory |= fdes == NULL;
+  if (fdes == NULL) return false;
+  s->fdes = fdes;
   if (s->count != 0 && s->fdes[s->count - 1].ip > fde->ip) s->sorted = false;
   s->fdes[s->count++] = *fde;
   return true;

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 
 enum { FIRST_CAPACITY = 128 << 10 };  // a .NET 10 process has about 500 lines of 90 bytes
@@ -84,13 +85,10 @@ static bool add(struct cs_maps *maps, const struct cs_mapping *line, uint64_t ba
     last->end = line->end;
     return true;
   }
-  if (maps->count == maps->capacity) {
-    uint32_t capacity = maps->capacity != 0 ? maps->capacity * 2 : 64;
-    struct cs_candidate *more = realloc(maps->candidate, capacity * sizeof *more);
-    if (more == NULL) return false;
-    maps->candidate = more;
-    maps->capacity = capacity;
-  }
+  struct cs_candidate *all =
+      cs_grow_or_not(maps->candidate, maps->count, &maps->capacity, sizeof *all);
+  if (all == NULL) return false;
+  maps->candidate = all;
   maps->candidate[maps->count++] = (struct cs_candidate){
       .begin = line->begin,
       .end = line->end,

@@ -22,7 +22,8 @@ struct cs_maps {
   char *text;  // the file's content, split into strings
   size_t text_capacity;
   struct cs_candidate *candidate;  // sorted by address
-  uint32_t count, capacity;
+  uint32_t count;
+  size_t capacity;
 };
 
 // One line of the maps, of any kind.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/grow.h"
 #include "base/prefix.h"
 
 #include "threads/stackmap.h"
@@ -58,19 +59,15 @@ bool cs_stack_around(uint64_t addr, struct cs_stack *stack) {
 }
 
 void cs_stack_maps_read(struct cs_stack_maps *all) {
-  enum { MORE = 256 };
   char line[512];
-  uint32_t room = 0;
+  size_t room = 0;
   *all = (struct cs_stack_maps){NULL, 0};
   FILE *maps = fopen("/proc/self/maps", "re");
   if (maps == NULL) return;
   while (fgets(line, sizeof line, maps) != NULL) {
-    if (all->count == room) {
-      struct cs_stack *more = realloc(all->stacks, (room + MORE) * sizeof *more);
-      if (more == NULL) break;
-      all->stacks = more;
-      room += MORE;
-    }
+    struct cs_stack *stacks = cs_grow_or_not(all->stacks, all->count, &room, sizeof *stacks);
+    if (stacks == NULL) break;
+    all->stacks = stacks;
     if (read_line(line, &all->stacks[all->count])) all->count++;
   }
   (void)fclose(maps);
