@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/perf.h"

@@ -9,14 +9,12 @@
 // stopped all other threads. Threads: the runtime's, several at a time. Signal-safe: no.
 #include "events/events.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/own_thread.h"
 #include "events/allocations.h"
 #include "events/gc_names.h"

@@ -26,7 +26,6 @@
 #include "sampling/weight.h"
 #include "threads/altstack.h"
 #include "threads/own_signal.h"
-#include "threads/threads.h"
 
 enum {
   RAN_NS = 1000000,        // more than a handler takes

@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engines/engine.h"
 #include "engines/engines.h"
 #include "state/throttle.h"
 

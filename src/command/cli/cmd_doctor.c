@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap doctor [PID]`: reports what works here, what does not, and why, as a list or as JSON.
 // One thread. Signal-safe: no.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/print.h"

@@ -9,12 +9,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "cli/verbs.h"
 #include "process/proc.h"
 #include "process/target.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap ps`: lists the .NET processes that this user can see, as a table or as JSON. One thread.
 // Signal-safe: no.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/print.h"

@@ -3,7 +3,6 @@
 // One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/stack_parts.h"

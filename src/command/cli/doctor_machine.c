@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What works on this machine for this user. Invariant: the checks leave nothing behind. One thread.
 // Signal-safe: no.
-#include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +8,6 @@
 #include <sys/auxv.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arch.h"

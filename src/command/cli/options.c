@@ -2,7 +2,6 @@
 // The options that several verbs have. One thread. Signal-safe: no.
 #include "cli/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/perf.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A comparison as a short page of Markdown: what grew and what shrank in each mode, with intervals.
 // One thread. Signal-safe: no.
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 // The table of formats. One thread. Signal-safe: no.
 #include "formats/format.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/print.h"

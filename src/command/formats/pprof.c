@@ -3,7 +3,6 @@
 // is a frame with what was inlined into it, so a method recorded by line has one for each line; a
 // mapping is a module. Invariant: ids are indices + 1, because 0 means none. One thread.
 // Signal-safe: no.
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

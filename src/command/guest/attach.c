@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
 #include "process/attach.h"
 #include "session/hand_over.h"
 

@@ -4,7 +4,6 @@
 // prolog is its method's first line, an epilog its last. One thread. Signal-safe: no.
 #include "naming/place.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 
 #include "base/keywords.h"
 #include "base/prefix.h"
-#include "util/map.h"
 
 enum { MAX_NESTING = 64 };
 

@@ -3,8 +3,6 @@
 // Invariant: success is reported only if the runtime has confirmed it. One thread. Signal-safe: no.
 #include "process/attach.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

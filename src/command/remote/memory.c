@@ -3,7 +3,6 @@
 // and a read through the kernel costs 1.5 us whether it is for 8 bytes or for 4 KiB. Invariant: a
 // page is only used in the generation in which it was read; that a page is not mapped is
 // remembered, too. One thread at a time. Signal-safe: no.
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -5,7 +5,6 @@
 // time, and the observer a twentieth of a processor's; nothing is written, and nothing waited for,
 // while the process is stopped. One thread. Signal-safe: no.
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 // the pool is called starved by the rule of docs/thread-pool.md only, of two reads at least half a
 // second apart; reads take one hundredth of a processor. One thread. Signal-safe: no.
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/base.h"
-
 enum { STRIDE = 32 };  // of the thunks
 
 extern const char cs_thunks[];

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/own_thread.h"
-#include "life/images.h"
 #include "life/start.h"
 #include "signal/request.h"
 #include "threads/altstack.h"

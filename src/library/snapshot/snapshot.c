@@ -12,7 +12,6 @@
 #include "life/library.h"
 #include "life/runtime.h"
 #include "life/start.h"
-#include "signal/handler.h"
 #include "signal/ucontext.h"
 #include "snapshot/context.h"
 #include "snapshot/deliver.h"

@@ -4,7 +4,6 @@
 #include "life/error.h"
 #include "life/function.h"
 #include "life/start.h"
-#include "signal/handler.h"
 #include "signal/ucontext.h"
 #include "snapshot/handler.h"
 #include "snapshot/hold.h"

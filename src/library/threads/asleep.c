@@ -9,7 +9,6 @@
 // Frame, as the collector itself relies on (docs/signal-safety.md).
 #include "threads/asleep.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
