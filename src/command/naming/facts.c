@@ -7,10 +7,6 @@
 
 #include "util/map.h"
 
-static const char *text(const struct cs_recording *rec, uint32_t id) {
-  return cs_strings_get(&rec->strings, id, NULL);
-}
-
 static int by_count(const void *a, const void *b) {
   const struct cs_profile_stop *x = a, *y = b;
   return CS_ORDER(y->count, x->count) ?: strcmp(x->token, y->token);
@@ -21,15 +17,15 @@ static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, st
   for (unsigned i = 0; i < rec->reason_count; i++) {
     if (i == rec->complete || stops[i] == 0) continue;
     const struct cs_rec_reason *reason = &rec->reasons[i];
-    f->stops[f->stop_count++] =
-        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), stops[i]};
+    f->stops[f->stop_count++] = (struct cs_profile_stop){
+        cs_recording_get(rec, reason->token), cs_recording_get(rec, reason->text), stops[i]};
   }
   qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
 }
 
 static const char *thread_name(const struct cs_recording *rec, uint32_t id) {
   uint32_t i;
-  return cs_map_get(&rec->thread_ids, id, &i) ? text(rec, rec->threads[i].name) : "";
+  return cs_map_get(&rec->thread_ids, id, &i) ? cs_recording_get(rec, rec->threads[i].name) : "";
 }
 
 static void fill_lost(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
@@ -44,11 +40,11 @@ static void fill_lost(const struct cs_recording *rec, enum cs_wire_mode mode, st
 void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_wire_mode mode) {
   const struct cs_rec_sums *sums = &rec->sums[mode];
   memcpy(f->runtime, rec->runtime, sizeof f->runtime);
-  f->program = text(rec, rec->meta.program);
+  f->program = cs_recording_get(rec, rec->meta.program);
   f->mode = mode;
   f->hz = mode != CS_WIRE_MODE_ASYNC ? rec->meta.hz : 0;
   if (mode == CS_WIRE_MODE_ASYNC) f->looks = rec->looks;
-  if (mode == CS_WIRE_MODE_ASYNC) f->looks_why = text(rec, rec->looks_why);
+  if (mode == CS_WIRE_MODE_ASYNC) f->looks_why = cs_recording_get(rec, rec->looks_why);
   // Reads are of the whole recording.
   if (mode == CS_WIRE_MODE_WALL && rec->only == NULL) f->pool = rec->pool;
   if (mode == CS_WIRE_MODE_CPU) {
@@ -96,8 +92,8 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
                                          rec->ended && !f->part ? rec->engine.cpu_ns : 0,
                                          rec->engine.others,
                                          rec->engine.without,
-                                         text(rec, rec->engine_text[CS_ENGINE_WHY]),
-                                         text(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
+                                         cs_recording_get(rec, rec->engine_text[CS_ENGINE_WHY]),
+                                         cs_recording_get(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
   f->inlined.wanted = rec->inlined;
   for (size_t i = 0; i < rec->inlines_count; i++)
     ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);

@@ -58,10 +58,6 @@ struct resolver {
   struct cs_runtime_place runtime;
 };
 
-static const char *text(const struct cs_recording *rec, uint32_t id) {
-  return cs_strings_get(&rec->strings, id, NULL);
-}
-
 static uint32_t add_method(struct resolver *r, uint64_t frame, const char *method,
                            const char *module, enum cs_profile_kind kind, const char *suffix) {
   uint32_t i;
@@ -71,7 +67,7 @@ static uint32_t add_method(struct resolver *r, uint64_t frame, const char *metho
     return cs_profile_frame(r->profile, name, module, kind);
   }
   const struct cs_rec_place *place = &r->rec->places[i];
-  const char *path = text(r->rec, place->file);
+  const char *path = cs_recording_get(r->rec, place->file);
   (void)snprintf(name, sizeof name, "%s (%.400s:%u)%s", method, cs_file_of_source(path),
                  place->line, suffix);
   uint32_t id = cs_profile_frame(r->profile, name, module, kind);
@@ -121,10 +117,10 @@ static void write_raw(const struct cs_mangled *m, char *name, size_t cap) {
 
 static void write_name(struct resolver *r, const struct cs_rec_function *f, char name[NAME_BYTES],
                        struct shown *shown) {
-  struct cs_mangled m = {.space = text(r->rec, f->text[CS_FN_NAMESPACE]),
-                         .type = text(r->rec, f->text[CS_FN_TYPE]),
-                         .method = text(r->rec, f->text[CS_FN_METHOD]),
-                         .signature = text(r->rec, f->text[CS_FN_SIGNATURE]),
+  struct cs_mangled m = {.space = cs_recording_get(r->rec, f->text[CS_FN_NAMESPACE]),
+                         .type = cs_recording_get(r->rec, f->text[CS_FN_TYPE]),
+                         .method = cs_recording_get(r->rec, f->text[CS_FN_METHOD]),
+                         .signature = cs_recording_get(r->rec, f->text[CS_FN_SIGNATURE]),
                          .show_signature = r->opts->signatures};
   if (r->opts->raw_names || f->kind != CS_WIRE_FN_METHOD || m.method[0] == '\0')
     write_raw(&m, name, NAME_BYTES);
@@ -137,7 +133,7 @@ static bool write_endpoint(const struct resolver *r, uint32_t function, char nam
   uint32_t endpoint = r->endpoints != NULL ? r->endpoints[function] : 0;
   if (endpoint != 0 && !r->opts->raw_names)
     (void)snprintf(name, NAME_BYTES, CS_ENDPOINT_PREFIX "%s",
-                   text(r->rec, r->rec->functions[endpoint - 1].text[CS_FN_TYPE]));
+                   cs_recording_get(r->rec, r->rec->functions[endpoint - 1].text[CS_FN_TYPE]));
   return endpoint != 0;
 }
 
@@ -149,10 +145,10 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   }
   const struct cs_rec_function *f = &r->rec->functions[i];
   if (f->kind == CS_WIRE_FN_TYPE) {
-    shown->frame = resolve_type(r, text(r->rec, f->text[CS_FN_TYPE]));
+    shown->frame = resolve_type(r, cs_recording_get(r->rec, f->text[CS_FN_TYPE]));
     return;
   }
-  const char *module = cs_file_of(text(r->rec, f->text[CS_FN_MODULE]));
+  const char *module = cs_file_of(cs_recording_get(r->rec, f->text[CS_FN_MODULE]));
   char name[NAME_BYTES];
   write_name(r, f, name, shown);
   // It counts as own code: the JIT inlines small handlers into it.
@@ -181,7 +177,7 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *collaps
     return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
   }
   const struct cs_rec_image *image = &r->rec->images[i];
-  const char *module = cs_file_of(text(r->rec, image->path));
+  const char *module = cs_file_of(cs_recording_get(r->rec, image->path));
   bool named = cs_module_is_runtime(module);
   bool runtime = named || (image->image.flags & CS_WIRE_IMAGE_RUNTIME) != 0;
   enum cs_profile_kind kind = runtime ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
@@ -192,8 +188,8 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *collaps
     return cs_profile_frame(r->profile, "[clrsnap]", module, kind);
   }
   if (cs_map_get(&r->rec->symbols, frame, &symbol) &&
-      cs_runtime_class_shown(text(r->rec, symbol)) == CS_RUNTIME_UNKNOWN)
-    return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
+      cs_runtime_class_shown(cs_recording_get(r->rec, symbol)) == CS_RUNTIME_UNKNOWN)
+    return cs_profile_frame(r->profile, cs_recording_get(r->rec, symbol), module, kind);
   char name[NAME_BYTES];
   bool bracketed = module[0] == '[';                        // "[vdso]"
   const char *part = runtime && !named ? ": runtime" : "";  // in a single-file program
@@ -206,7 +202,8 @@ static uint32_t resolve_kernel(struct resolver *r, uint64_t frame, bool *collaps
   uint32_t symbol;
   char name[NAME_BYTES];
   *collapses = !cs_map_get(&r->rec->symbols, frame, &symbol);
-  (void)snprintf(name, sizeof name, "%.4000s%s", *collapses ? "[kernel]" : text(r->rec, symbol),
+  (void)snprintf(name, sizeof name, "%.4000s%s",
+                 *collapses ? "[kernel]" : cs_recording_get(r->rec, symbol),
                  *collapses ? "" : IN_KERNEL);
   return cs_profile_frame(r->profile, name, "[kernel]", CS_KIND_KERNEL);
 }
@@ -214,7 +211,7 @@ static uint32_t resolve_kernel(struct resolver *r, uint64_t frame, bool *collaps
 static uint32_t resolve_cut(struct resolver *r, uint64_t frame) {
   char name[64];
   (void)snprintf(name, sizeof name, "[cut: %s]",
-                 text(r->rec, r->rec->reasons[cs_key_cut_reason(frame)].token));
+                 cs_recording_get(r->rec, r->rec->reasons[cs_key_cut_reason(frame)].token));
   return cs_profile_frame(r->profile, name, "", CS_KIND_CUT);
 }
 

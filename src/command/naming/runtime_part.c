@@ -12,18 +12,15 @@
 
 #define CORELIB "System.Private.CoreLib.dll"
 
-static const char *text(const struct cs_recording *rec, uint32_t id) {
-  return cs_strings_get(&rec->strings, id, NULL);
-}
-
 static enum cs_runtime_class class_of_method(const struct cs_recording *rec, uint64_t key) {
   uint32_t i;
   char type[256];
   if (!cs_map_get(&rec->function_ids, cs_wire_frame_function(key), &i)) return CS_RUNTIME_UNKNOWN;
   const struct cs_rec_function *f = &rec->functions[i];
-  if (strcmp(cs_file_of(text(rec, f->text[CS_FN_MODULE])), CORELIB) != 0) return CS_RUNTIME_UNKNOWN;
-  (void)snprintf(type, sizeof type, "%s.%s", text(rec, f->text[CS_FN_NAMESPACE]),
-                 text(rec, f->text[CS_FN_TYPE]));
+  if (strcmp(cs_file_of(cs_recording_get(rec, f->text[CS_FN_MODULE])), CORELIB) != 0)
+    return CS_RUNTIME_UNKNOWN;
+  (void)snprintf(type, sizeof type, "%s.%s", cs_recording_get(rec, f->text[CS_FN_NAMESPACE]),
+                 cs_recording_get(rec, f->text[CS_FN_TYPE]));
   return cs_runtime_class_by(CS_SIGN_METHOD, type);
 }
 
@@ -31,14 +28,14 @@ static struct cs_runtime_frame native_frame(const struct cs_recording *rec, uint
   struct cs_runtime_frame frame = {.native = true};
   uint32_t i, symbol;
   if (!cs_map_get(&rec->image_ids, cs_wire_frame_image(key), &i)) return frame;
-  const char *file = cs_file_of(text(rec, rec->images[i].path));
+  const char *file = cs_file_of(cs_recording_get(rec, rec->images[i].path));
   bool coreclr = (rec->images[i].image.flags & CS_WIRE_IMAGE_RUNTIME) != 0;
   enum cs_runtime_class by_library = cs_runtime_class_by(CS_SIGN_LIBRARY, file);
   if (!coreclr && by_library == CS_RUNTIME_UNKNOWN) return frame;
   frame.class = by_library;
   frame.runtime = true;
   if (!cs_map_get(&rec->symbols, key, &symbol)) return frame;
-  const char *name = text(rec, symbol);
+  const char *name = cs_recording_get(rec, symbol);
   enum cs_runtime_class landmark = cs_runtime_class_shown(name);
   frame.runtime = landmark != CS_RUNTIME_UNKNOWN;
   if (by_library == CS_RUNTIME_UNKNOWN)
@@ -71,7 +68,7 @@ void cs_runtime_part_make(struct cs_runtime_part *part, const struct cs_inlined 
     struct cs_runtime_node *to = &part->nodes[i];
     if (node->parent == 0) {
       const struct cs_rec_thread *thread = &rec->threads[rec->roots[node->frame].thread];
-      to->class = (uint8_t)cs_runtime_class_by(CS_SIGN_THREAD, text(rec, thread->name));
+      to->class = (uint8_t)cs_runtime_class_by(CS_SIGN_THREAD, cs_recording_get(rec, thread->name));
       continue;
     }
     const struct cs_runtime_frame *frame = &frames[node->frame];
@@ -94,7 +91,7 @@ void cs_runtime_part_free(struct cs_runtime_part *part) {
 static const char *runtime_file(const struct cs_recording *rec) {
   for (size_t i = 0; i < rec->image_count; i++)
     if ((rec->images[i].image.flags & CS_WIRE_IMAGE_RUNTIME) != 0)
-      return cs_file_of(text(rec, rec->images[i].path));
+      return cs_file_of(cs_recording_get(rec, rec->images[i].path));
   return "";
 }
 

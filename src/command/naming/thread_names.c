@@ -11,15 +11,12 @@
 
 #define NAME_BYTES 4096
 
-static const char *text(const struct cs_recording *rec, uint32_t id) {
-  return cs_strings_get(&rec->strings, id, NULL);
-}
-
 // Returns whether a thread is grouped by its name. Threads that were not named have the program's
 // name, which says nothing.
 static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t) {
   enum { COMM = 15 };  // the length of a name that the kernel keeps
-  const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
+  const char *program = cs_recording_get(rec, rec->meta.program),
+             *name = cs_recording_get(rec, t->name);
   size_t len = strcspn(program, " "), slash = 0;
   if (len == 0) return cs_has_prefix(name, ".NET ");  // the runtime's own names
   for (size_t i = 0; i < len; i++)
@@ -32,8 +29,8 @@ static void add_thread(const struct cs_recording *rec, const struct cs_rec_threa
                        unsigned count, struct cs_profile *profile) {
   char name[NAME_BYTES];
   bool one = count == 1;
-  (void)snprintf(name, sizeof name, one ? "%.3000s" : "%.3000s, %u threads", text(rec, t->name),
-                 count);
+  (void)snprintf(name, sizeof name, one ? "%.3000s" : "%.3000s, %u threads",
+                 cs_recording_get(rec, t->name), count);
   (void)cs_profile_thread(profile, name, one ? t->tid : 0);
 }
 
