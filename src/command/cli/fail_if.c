@@ -54,13 +54,9 @@ static const struct cs_diff *diff_of(const struct cs_condition *c, const struct 
   return NULL;
 }
 
-static double value_of(const struct cs_measure *m) {
-  return m->whole > 0 ? m->part / m->whole : 0;
-}
-
 static void put_values(const struct cs_diff *d, const struct cs_comparison *c, FILE *out) {
   const struct cs_mode *mode = cs_mode_of(&d->profile.facts);
-  double before = value_of(&c->before), after = value_of(&c->after);
+  double before = cs_measure_value(&c->before), after = cs_measure_value(&c->after);
   if (c->shares) {
     cs_print(out, "%.2f %% of %s before, %.2f %% after", 100 * before, mode->whole, 100 * after);
     return;

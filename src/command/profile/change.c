@@ -9,10 +9,6 @@ static const double quantile = 1.959963984540054;  // of CS_CHANGE_SIGNIFICANCE
 enum { STEPS = 200 };                              // of a bisection, more than a double has bits
 #define LARGEST_RATIO 1e9
 
-static double value_of(const struct cs_measure *m) {
-  return m->whole > 0 ? m->part / m->whole : 0;
-}
-
 // Returns the number of equal samples that would be as uncertain.
 static double samples_of(const struct cs_comparison *c, const struct cs_measure *m) {
   if (!c->shares) return m->whole;
@@ -26,7 +22,7 @@ static double between(double value, double least, double most) {
 // The true values on both sides, if the change is `limit` and otherwise what was measured.
 static void assume(const struct cs_comparison *c, double limit, double truth[2]) {
   double n[2] = {samples_of(c, &c->before), samples_of(c, &c->after)};
-  double seen[2] = {value_of(&c->before), value_of(&c->after)};
+  double seen[2] = {cs_measure_value(&c->before), cs_measure_value(&c->after)};
   double most = c->shares ? 1 : INFINITY;
   if (c->kind == CS_CHANGE_LEVEL) {
     truth[0] = 0;
@@ -66,13 +62,13 @@ static double typical_weight(const struct cs_comparison *c) {
 // By how many standard deviations the measured change exceeds the limit.
 static double excess(const struct cs_comparison *c, double limit) {
   double truth[2], typical = typical_weight(c), factor = 1;
-  double more = value_of(&c->after) - limit;
+  double more = cs_measure_value(&c->after) - limit;
   assume(c, limit, truth);
   if (c->kind == CS_CHANGE_RATIO) {
     factor = limit;
-    more = value_of(&c->after) - limit * value_of(&c->before);
+    more = cs_measure_value(&c->after) - limit * cs_measure_value(&c->before);
   } else if (c->kind == CS_CHANGE_DIFFERENCE) {
-    more -= value_of(&c->before);
+    more -= cs_measure_value(&c->before);
   }
   double sum = variance(c, &c->after, truth[1], typical);
   if (c->kind != CS_CHANGE_LEVEL)
@@ -82,7 +78,7 @@ static double excess(const struct cs_comparison *c, double limit) {
 }
 
 double cs_change_measured(const struct cs_comparison *c) {
-  double before = value_of(&c->before), after = value_of(&c->after);
+  double before = cs_measure_value(&c->before), after = cs_measure_value(&c->after);
   if (c->kind == CS_CHANGE_LEVEL) return after;
   if (c->kind == CS_CHANGE_DIFFERENCE) return after - before;
   if (before > 0) return after / before;
@@ -110,7 +106,7 @@ static double cross(const struct cs_comparison *c, double least, double most, do
 }
 
 void cs_change_interval(const struct cs_comparison *c, double *low, double *high) {
-  double most = value_of(&c->before) + value_of(&c->after);
+  double most = cs_measure_value(&c->before) + cs_measure_value(&c->after);
   double room = most + 10 * quantile * sqrt(variance(c, &c->after, most, typical_weight(c)));
   double from = 0, to = c->shares ? 1 : room;
   if (c->kind == CS_CHANGE_DIFFERENCE) from = -to;

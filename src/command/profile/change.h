@@ -18,6 +18,9 @@ struct cs_measure {
   double part, part_squares;
   double whole, whole_squares;
 };
+static inline double cs_measure_value(const struct cs_measure *m) {
+  return m->whole > 0 ? m->part / m->whole : 0;
+}
 
 enum cs_change_kind {
   CS_CHANGE_RATIO,       // after / before
