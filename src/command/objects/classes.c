@@ -7,21 +7,19 @@
 
 enum { MOST_BASES = 64 };
 
-static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
-  return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
-}
-
 static bool find_description(const struct cs_world *world, struct cs_heap_class *class) {
   enum { IS_CLASS = 1 };  // lowest bit: it is the canonical MethodTable's address
   const struct cs_layout *l = &world->layout;
   uint64_t at, back;
   class->canonical = class->id;
-  if (!get(world, class->id + l->method_table.canonical, &at, sizeof at)) return false;
+  if (!cs_world_read(world, class->id + l->method_table.canonical, &at, sizeof at)) return false;
   if ((at & IS_CLASS) != 0) {
     class->canonical = at - IS_CLASS;
-    if (!get(world, class->canonical + l->method_table.canonical, &at, sizeof at)) return false;
+    if (!cs_world_read(world, class->canonical + l->method_table.canonical, &at, sizeof at))
+      return false;
   }
-  if (!get(world, at + l->ee_class.method_table, &back, sizeof back) || back != class->canonical)
+  if (!cs_world_read(world, at + l->ee_class.method_table, &back, sizeof back) ||
+      back != class->canonical)
     return false;
   class->description = at;
   return true;
@@ -30,7 +28,7 @@ static bool find_description(const struct cs_world *world, struct cs_heap_class 
 // The class of what is between objects has no description.
 static bool is_free_space(const struct cs_world *world, uint64_t id) {
   uint64_t class;
-  return get(world, world->layout.free_object_class, &class, sizeof class) && class == id;
+  return cs_world_read(world, world->layout.free_object_class, &class, sizeof class) && class == id;
 }
 
 bool cs_heap_class_read(const struct cs_world *world, uint64_t id, struct cs_heap_class *out) {
@@ -38,11 +36,11 @@ bool cs_heap_class_read(const struct cs_world *world, uint64_t id, struct cs_hea
   const struct cs_layout *l = &world->layout;
   uint32_t flags2;
   *out = (struct cs_heap_class){.id = id};
-  if (id == 0 || id % 8 != 0 || !get(world, id + l->objects.flags, &out->flags, 4) ||
-      !get(world, id + l->objects.base_size, &out->base_bytes, 4) ||
-      !get(world, id + l->method_table.flags2, &flags2, sizeof flags2) ||
-      !get(world, id + l->method_table.parent, &out->parent, 8) ||
-      !get(world, id + l->method_table.module, &out->module, 8))
+  if (id == 0 || id % 8 != 0 || !cs_world_read(world, id + l->objects.flags, &out->flags, 4) ||
+      !cs_world_read(world, id + l->objects.base_size, &out->base_bytes, 4) ||
+      !cs_world_read(world, id + l->method_table.flags2, &flags2, sizeof flags2) ||
+      !cs_world_read(world, id + l->method_table.parent, &out->parent, 8) ||
+      !cs_world_read(world, id + l->method_table.module, &out->module, 8))
     return false;
   out->row = flags2 >> ROW_AT;
   return find_description(world, out) || is_free_space(world, id);
@@ -61,12 +59,14 @@ uint32_t cs_heap_class_arguments(const struct cs_world *world, uint64_t id,
   uint64_t instance, dictionary;
   uint16_t dictionaries, count;
   if (l->generics.dictionaries == CS_NO_FIELD || l->generics.arguments == CS_NO_FIELD ||
-      !get(world, id + l->objects.element, &instance, sizeof instance) || instance == 0 ||
-      !get(world, instance - 8 + l->generics.dictionaries, &dictionaries, sizeof dictionaries) ||
-      !get(world, instance - 8 + l->generics.arguments, &count, sizeof count) ||
+      !cs_world_read(world, id + l->objects.element, &instance, sizeof instance) || instance == 0 ||
+      !cs_world_read(world, instance - 8 + l->generics.dictionaries, &dictionaries,
+                     sizeof dictionaries) ||
+      !cs_world_read(world, instance - 8 + l->generics.arguments, &count, sizeof count) ||
       dictionaries == 0 || count == 0 || count > CS_HEAP_MOST_ARGUMENTS ||
-      !get(world, instance + 8ull * (dictionaries - 1u), &dictionary, sizeof dictionary) ||
-      !get(world, dictionary, arguments, 8ull * count))
+      !cs_world_read(world, instance + 8ull * (dictionaries - 1u), &dictionary,
+                     sizeof dictionary) ||
+      !cs_world_read(world, dictionary, arguments, 8ull * count))
     return 0;
   return count;
 }
@@ -74,7 +74,7 @@ uint32_t cs_heap_class_arguments(const struct cs_world *world, uint64_t id,
 uint64_t cs_heap_class_core_module(const struct cs_world *world) {
   struct cs_heap_class object;
   uint64_t id;
-  return get(world, world->layout.landmarks.object_class, &id, sizeof id) &&
+  return cs_world_read(world, world->layout.landmarks.object_class, &id, sizeof id) &&
                  cs_heap_class_read(world, id, &object)
              ? object.module
              : 0;
@@ -86,8 +86,10 @@ static bool count_fields(const struct cs_world *world, const struct cs_heap_clas
                          uint16_t *instance, uint16_t *of_class) {
   const struct cs_layout *l = &world->layout;
   return class->description != 0 &&
-         get(world, class->description + l->ee_class.field_count, instance, sizeof *instance) &&
-         get(world, class->description + l->ee_class.static_count, of_class, sizeof *of_class);
+         cs_world_read(world, class->description + l->ee_class.field_count, instance,
+                       sizeof *instance) &&
+         cs_world_read(world, class->description + l->ee_class.static_count, of_class,
+                       sizeof *of_class);
 }
 
 struct field_desc {
@@ -125,10 +127,11 @@ bool cs_heap_class_fields(const struct cs_world *world, const struct cs_heap_cla
       (class->parent != 0 && (!cs_heap_class_read(world, class->parent, &parent) ||
                               !count_fields(world, &parent, &inherited, &ignored))) ||
       inherited > instance ||
-      !get(world, class->description + world->layout.ee_class.fields, &list, sizeof list))
+      !cs_world_read(world, class->description + world->layout.ee_class.fields, &list, sizeof list))
     return false;
   uint32_t count = (uint32_t)(instance - inherited) + of_class;
-  if (count > CS_HEAP_MOST_FIELDS || (count > 0 && !get(world, list, descs, count * sizeof *descs)))
+  if (count > CS_HEAP_MOST_FIELDS ||
+      (count > 0 && !cs_world_read(world, list, descs, count * sizeof *descs)))
     return false;
   for (uint32_t i = 0; i < count; i++) {
     if (descs[i].class != class->canonical) return false;

@@ -38,7 +38,7 @@ struct cs_heap {
 };
 
 bool cs_heap_read(const struct cs_heap *heap, uint64_t at, void *out, size_t size) {
-  return at != 0 && cs_mem_read_guarded(&heap->world->mem, at, out, size);
+  return cs_world_read(heap->world, at, out, size);
 }
 
 static bool word(const struct cs_heap *heap, uint64_t at, uint64_t *out) {

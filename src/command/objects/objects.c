@@ -7,12 +7,8 @@
 #include "contract/supported.h"
 #include "objects/classes.h"
 
-static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
-  return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
-}
-
 static bool get_word(const struct cs_world *world, uint64_t at, uint64_t *out) {
-  return get(world, at, out, sizeof *out);
+  return cs_world_read(world, at, out, sizeof *out);
 }
 
 bool cs_objects_known(const struct cs_world *world) {
@@ -83,7 +79,8 @@ bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint6
   uint64_t data;
   if (clr_thread == 0 || !cs_objects_known(world) || o->thread_data == CS_NO_FIELD ||
       o->in_flight == CS_NO_FIELD || !get_word(world, clr_thread + o->thread_data, &data) ||
-      data == 0 || !get(world, data + o->in_flight - sizeof words.thread, &words, sizeof words) ||
+      data == 0 ||
+      !cs_world_read(world, data + o->in_flight - sizeof words.thread, &words, sizeof words) ||
       words.thread != clr_thread)
     return false;
   *at = words.first;

@@ -21,22 +21,19 @@ enum {
   MAX_BOUNDS = 1 << 20,
 };
 
-static bool get(const struct cs_world *world, uint64_t address, void *out, size_t size) {
-  return cs_mem_read_guarded(&world->mem, address, out, size);
-}
-
 // The header before the map itself.
 static bool skip_extras(const struct cs_world *world, uint64_t *at) {
   uint8_t flags;
   uint32_t n;
-  if (!get(world, *at, &flags, 1) || (flags & ~(FLAG_PATCHPOINTS | FLAG_RICH)) != 0) return false;
+  if (!cs_world_read(world, *at, &flags, 1) || (flags & ~(FLAG_PATCHPOINTS | FLAG_RICH)) != 0)
+    return false;
   *at += 1;
   if ((flags & FLAG_PATCHPOINTS) != 0) {
-    if (!get(world, *at + PATCHPOINTS_LOCALS, &n, 4) || n > MAX_BOUNDS) return false;
+    if (!cs_world_read(world, *at + PATCHPOINTS_LOCALS, &n, 4) || n > MAX_BOUNDS) return false;
     *at += PATCHPOINTS_BYTES + n * UINT64_C(4);
   }
   if ((flags & FLAG_RICH) != 0) {
-    if (!get(world, *at, &n, 4)) return false;
+    if (!cs_world_read(world, *at, &n, 4)) return false;
     *at += 4 + (uint64_t)n;
   }
   return true;
@@ -58,10 +55,10 @@ struct image {
 static bool image_number(const struct image *image, uint32_t *at, uint32_t *out) {
   uint8_t b[5];
   unsigned extra = 0;
-  if (!get(image->world, image->base + *at, b, 1)) return false;
+  if (!cs_world_read(image->world, image->base + *at, b, 1)) return false;
   while (extra < 4 && (b[0] >> extra & 1) != 0) extra++;
   if (extra == 4 && (b[0] & 0x10) != 0) return false;
-  if (extra > 0 && !get(image->world, image->base + *at + 1, b + 1, extra)) return false;
+  if (extra > 0 && !cs_world_read(image->world, image->base + *at + 1, b + 1, extra)) return false;
   uint32_t value = extra == 4 ? 0 : (uint32_t)b[0] >> (extra + 1);
   for (unsigned i = 0; i < extra; i++)
     value |= (uint32_t)b[i + 1] << (extra == 4 ? i * 8 : 7 - extra + i * 8);
@@ -76,7 +73,7 @@ static bool image_element(const struct image *image, uint32_t array, uint32_t in
   if (!image_number(image, &array, &head) || index >= head >> 2) return false;
   uint32_t width = (head & 3) == 0 ? 1 : (head & 3) == 1 ? 2 : 4;
   uint64_t entry = image->base + array + (uint64_t)width * (index / BLOCK);
-  if (!get(image->world, entry, &node, width)) return false;
+  if (!cs_world_read(image->world, entry, &node, width)) return false;
   node += array;
   for (uint32_t bit = BLOCK / 2; bit > 0; bit /= 2) {
     uint32_t value;
@@ -110,13 +107,13 @@ static bool debug_info_section(const struct cs_world *world, const struct cs_r2r
   } section;
   const struct cs_layout *l = &world->layout;
   uint64_t info = table->entry_points - l->r2r_info.entry_points, header;
-  if (!get(world, info + l->r2r_info.header, &header, 8) ||
-      !get(world, header, &head, sizeof head) || head.signature != 0x00525452 ||
+  if (!cs_world_read(world, info + l->r2r_info.header, &header, 8) ||
+      !cs_world_read(world, header, &head, sizeof head) || head.signature != 0x00525452 ||
       head.major != CS_SUPPORTED_R2R || head.sections > MAX_SECTIONS)
     return false;
   for (uint32_t i = 0; i < head.sections; i++) {
     uint64_t at = header + sizeof head + i * sizeof section;
-    if (!get(world, at, &section, sizeof section)) return false;
+    if (!cs_world_read(world, at, &section, sizeof section)) return false;
     *rva = section.rva;
     if (section.type == SECTION_DEBUG_INFO) return section.rva != 0;
   }
@@ -146,8 +143,8 @@ static bool debug_info_of_r2r(const struct cs_world *world, uint64_t method, uin
 static bool find_bounds(const struct cs_world *world, uint64_t *at, uint32_t *size) {
   enum { INSTRUMENTED = 0xFFFFFFFF };
   uint8_t head[MAX_HEAD];
-  size_t got = get(world, *at, head, sizeof head) ? sizeof head : 0;
-  while (got < sizeof head && get(world, *at + got, head + got, 1)) got++;
+  size_t got = cs_world_read(world, *at, head, sizeof head) ? sizeof head : 0;
+  while (got < sizeof head && cs_world_read(world, *at + got, head + got, 1)) got++;
   struct cs_nibbles n = {head, got, 0};
   uint32_t instrumented = 0, variables;
   if (!cs_nibbles_u32(&n, size)) return false;
@@ -173,7 +170,7 @@ bool cs_il_find(const struct cs_world *world, enum cs_code_kind kind, uint64_t m
   }
   if (!find_bounds(world, &info, &size)) return false;
   uint8_t *bounds = malloc(size);
-  bool found = bounds != NULL && get(world, info, bounds, size) &&
+  bool found = bounds != NULL && cs_world_read(world, info, bounds, size) &&
                cs_il_of_bounds(bounds, size, (uint32_t)(at - method), il);
   free(bounds);
   return found;

@@ -49,7 +49,7 @@ void cs_outside_locks_free(struct cs_outside_locks *locks) {
 }
 
 static bool get(const struct cs_outside_locks *locks, uint64_t at, void *out, size_t size) {
-  return at != 0 && cs_mem_read_guarded(&locks->world->mem, at, out, size);
+  return cs_world_read(locks->world, at, out, size);
 }
 
 // ---- Which lock a thread waits for ----

@@ -68,10 +68,6 @@ static char *copy(const char *text) {
 
 // ---- What is read while the process is stopped ----
 
-static bool read_bytes(const struct cs_world *world, uint64_t address, void *out, size_t size) {
-  return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
-}
-
 static uint32_t number_of_image(struct cs_outside_names *names, const struct cs_image *image) {
   for (size_t i = 0; i < names->image_count; i++)
     if (names->images[i] == image) return (uint32_t)i;
@@ -91,12 +87,12 @@ void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, c
   uint32_t length;
   if (strlen(name) != COMM || clr_thread == 0 || l->thread.exposed_object == CS_NO_FIELD ||
       l->string.length == CS_NO_FIELD || l->string.first_char == CS_NO_FIELD ||
-      !read_bytes(world, clr_thread + l->thread.exposed_object, &handle, 8) ||
-      !read_bytes(world, handle, &object, 8))
+      !cs_world_read(world, clr_thread + l->thread.exposed_object, &handle, 8) ||
+      !cs_world_read(world, handle, &object, 8))
     return;
   for (unsigned i = 1; i <= FIELDS; i++) {
-    if (!read_bytes(world, object + 8u * i, &field, 8) || field % 8 != 0 ||
-        !read_bytes(world, field + l->string.length, &length, 4) || length >= CS_OBJECT_UNITS)
+    if (!cs_world_read(world, object + 8u * i, &field, 8) || field % 8 != 0 ||
+        !cs_world_read(world, field + l->string.length, &length, 4) || length >= CS_OBJECT_UNITS)
       continue;
     char *text = cs_object_utf16(world, field + l->string.first_char);
     bool fits = text != NULL && strncmp(text, name, COMM) == 0 && strlen(text) < cap;
@@ -112,8 +108,9 @@ static char *dynamic_name(const struct cs_world *world, uint64_t function) {
   uint64_t at;
   size_t len = 0;
   if (l->dynamic_method_desc.name != CS_NO_FIELD &&
-      read_bytes(world, function + l->dynamic_method_desc.name, &at, 8)) {
-    while (len < sizeof text - 1 && read_bytes(world, at + len, &text[len], 1) && text[len] != '\0')
+      cs_world_read(world, function + l->dynamic_method_desc.name, &at, 8)) {
+    while (len < sizeof text - 1 && cs_world_read(world, at + len, &text[len], 1) &&
+           text[len] != '\0')
       len++;
   }
   text[len] = '\0';

@@ -48,6 +48,12 @@ struct cs_world {
   uint32_t code_generation;  // incremented when code is freed: an ip may then be in other code
 };
 
+// Reads what the process may free meanwhile. Returns false if it cannot be read, or `at` is 0.
+CS_ISLAND static inline bool cs_world_read(const struct cs_world *world, uint64_t at, void *out,
+                                           size_t size) {
+  return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
+}
+
 // Returns whether `image` contains the runtime. In a single-file program that is the program
 // itself.
 CS_ISLAND bool cs_image_is_runtime(const struct cs_world *world, const struct cs_image *image);

@@ -31,29 +31,25 @@ struct bucket {
   uint64_t key[MAX_SLOTS], value[MAX_SLOTS];
 };
 
-CS_ISLAND static bool get(const struct cs_world *world, uint64_t address, void *to, size_t size) {
-  return cs_mem_read_guarded(&world->mem, address, to, size);
-}
-
 CS_ISLAND static bool open_map(struct map *map, const struct cs_world *world, uint64_t address) {
   const struct cs_layout *l = &world->layout;
   map->world = world;
   map->field = address + l->hash_map.buckets;
-  return l->hash_slots == MAX_SLOTS && get(world, map->field, &map->buckets, 8) &&
-         map->buckets != 0 && get(world, map->buckets, &map->count, 4) && map->count > 1;
+  return l->hash_slots == MAX_SLOTS && cs_world_read(world, map->field, &map->buckets, 8) &&
+         map->buckets != 0 && cs_world_read(world, map->buckets, &map->count, 4) && map->count > 1;
 }
 
 CS_ISLAND static bool is_unchanged(const struct map *map) {
   uint64_t now;
-  return get(map->world, map->field, &now, 8) && now == map->buckets;
+  return cs_world_read(map->world, map->field, &now, 8) && now == map->buckets;
 }
 
 // The count occupies the place of the first bucket.
 CS_ISLAND static bool read_bucket(const struct map *map, uint32_t index, struct bucket *out) {
   const struct cs_layout *l = &map->world->layout;
   uint64_t at = map->buckets + (uint64_t)(index % map->count + 1) * l->bucket.size;
-  return get(map->world, at + l->bucket.keys, out->key, sizeof out->key) &&
-         get(map->world, at + l->bucket.values, out->value, sizeof out->value);
+  return cs_world_read(map->world, at + l->bucket.keys, out->key, sizeof out->key) &&
+         cs_world_read(map->world, at + l->bucket.values, out->value, sizeof out->value);
 }
 
 // Values are stored halved. The bit that this frees says, in a bucket's first value, that a key of
@@ -126,8 +122,8 @@ CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start
   uint64_t header, words[WORDS];
   if (l->runtime_major != CS_SUPPORTED_RUNTIME || l->code_header.gc_info != 16 ||
       l->code_header.method_desc != METHOD_DESC * sizeof words[0] ||
-      !get(world, start - 8, &header, 8) || header <= l->stub_code_block_last ||
-      !get(world, header, words, sizeof words))
+      !cs_world_read(world, start - 8, &header, 8) || header <= l->stub_code_block_last ||
+      !cs_world_read(world, header, words, sizeof words))
     return false;
   *function_id = words[METHOD_DESC];
   *info = words[INFO];

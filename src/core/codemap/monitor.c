@@ -6,12 +6,8 @@
 
 #include "contract/supported.h"
 
-CS_ISLAND static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
-  return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
-}
-
 CS_ISLAND static bool get_word(const struct cs_world *world, uint64_t at, uint64_t *out) {
-  return get(world, at, out, sizeof *out);
+  return cs_world_read(world, at, out, sizeof *out);
 }
 
 CS_ISLAND static bool is_known(const struct cs_layout *l) {
@@ -34,7 +30,7 @@ CS_ISLAND static uint64_t object_of(const struct cs_world *world, uint64_t entry
   uint64_t object;
   uint32_t header;
   if (!get_word(world, entry + o->sync_block + 8, &object) || object == 0 || object % 8 != 0 ||
-      !get(world, object - 4, &header, sizeof header) || (header & KIND) != IS_INDEX ||
+      !cs_world_read(world, object - 4, &header, sizeof header) || (header & KIND) != IS_INDEX ||
       (header & INDEX) != index)
     return 0;
   return object;
@@ -53,7 +49,7 @@ CS_ISLAND bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
   *out = (struct cs_object_monitor){.object = 0};
   if (!is_known(&world->layout) || monitor % 8 != 0 ||
       !get_word(world, world->layout.sync_table, &table) ||
-      !get(world, monitor, &lock, sizeof lock))
+      !cs_world_read(world, monitor, &lock, sizeof lock))
     return false;
   uint32_t index = lock.index & INDEX;
   uint64_t entry = table + (uint64_t)index * o->sync_size;
