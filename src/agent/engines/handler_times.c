@@ -14,24 +14,8 @@
 #include "base/log.h"
 #include "signal/handler_times.h"
 
-struct moment {
-  uint64_t tsc, ns;
-};
-static struct moment began;
-
-// Returns the most precise of several readings of both clocks.
-static struct moment read_clocks(void) {
-  enum { TRIES = 100 };
-  struct moment best = {0, 0};
-  uint64_t closest = UINT64_MAX;
-  for (int i = 0; i < TRIES; i++) {
-    uint64_t before = cs_tsc(), ns = cs_clock_read_ns(CLOCK_MONOTONIC_RAW), after = cs_tsc();
-    if (after - before >= closest) continue;
-    closest = after - before;
-    best = (struct moment){before + closest / 2, ns};
-  }
-  return best;
-}
+enum { READINGS = 100 };
+static struct cs_clock_pair began;
 
 bool cs_handler_times_are_noted(void) {
   return cs_load_relaxed(&cs_signal.handler_times) != NULL;
@@ -42,7 +26,7 @@ void cs_handler_times_begin(void) {
   void *at = mmap(NULL, sizeof(struct cs_handler_times), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (at == MAP_FAILED) return;
-  began = read_clocks();
+  began = cs_clock_read_pair(CLOCK_MONOTONIC_RAW, READINGS);
   cs_store_release(&cs_signal.handler_times, (struct cs_handler_times *)at);
 }
 
@@ -60,7 +44,7 @@ void cs_handler_times_end(void) {
   struct cs_handler_times *notes = cs_load_acquire(&cs_signal.handler_times);
   if (notes == NULL) return;
   cs_store_release(&cs_signal.handler_times, NULL);
-  struct moment ended = read_clocks();
+  struct cs_clock_pair ended = cs_clock_read_pair(CLOCK_MONOTONIC_RAW, READINGS);
   const char *path = getenv("CLRSNAP_BENCH_HANDLER_TIMES");
   FILE *out = path != NULL ? fopen(path, "we") : NULL;
   if (out == NULL) {

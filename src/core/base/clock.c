@@ -9,13 +9,10 @@
 // A pair is accurate to about 50 ns, which makes an error of 20 ppm over this time; cs_clock_refine
 // reduces it.
 #define CALIBRATION_NS 5000000
-
-struct pair {
-  uint64_t tsc, ns;
-};
+enum { READINGS = 8 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct pair origin;
+static struct cs_clock_pair origin;
 static uint64_t rate;  // nanoseconds per tick, with 32 fractional bits
 
 uint64_t cs_clock_read_ns(clockid_t clock) {
@@ -27,30 +24,27 @@ uint64_t cs_clock_now_ns(void) {
   return cs_clock_read_ns(CLOCK_MONOTONIC);
 }
 
-// Reads the counter and the clock at the same instant. Of several tries the tightest is used, so
-// that an interrupt between the reads does no harm.
-static struct pair read_pair(void) {
-  struct pair best = {0, 0};
+struct cs_clock_pair cs_clock_read_pair(clockid_t clock, unsigned readings) {
+  struct cs_clock_pair best = {0, 0};
   uint64_t best_width = UINT64_MAX;
-  for (int i = 0; i < 8; i++) {
-    uint64_t before = cs_tsc(), ns = cs_clock_now_ns(), after = cs_tsc();
-    if (after - before < best_width) {
-      best_width = after - before;
-      best = (struct pair){before + best_width / 2, ns};
-    }
+  for (unsigned i = 0; i < readings; i++) {
+    uint64_t before = cs_tsc(), ns = cs_clock_read_ns(clock), after = cs_tsc();
+    if (after - before >= best_width) continue;
+    best_width = after - before;
+    best = (struct cs_clock_pair){before + best_width / 2, ns};
   }
   return best;
 }
 
 static void measure(void) {
-  struct pair now = read_pair();
+  struct cs_clock_pair now = cs_clock_read_pair(CLOCK_MONOTONIC, READINGS);
   if (now.tsc <= origin.tsc || now.ns <= origin.ns) return;
   unsigned __int128 scaled = (unsigned __int128)(now.ns - origin.ns) << 32;
   cs_store_release(&rate, (uint64_t)(scaled / (now.tsc - origin.tsc)));
 }
 
 static void calibrate(void) {
-  origin = read_pair();
+  origin = cs_clock_read_pair(CLOCK_MONOTONIC, READINGS);
   struct timespec nap = {0, CALIBRATION_NS};
   while (nanosleep(&nap, &nap) != 0) {
   }

@@ -22,6 +22,12 @@ uint64_t cs_clock_now_ns(void);
 // Returns the time of a clock of clock_gettime(2), or 0 if it no longer exists (its thread has
 // ended).
 uint64_t cs_clock_read_ns(clockid_t clock);
+// The counter and such a clock at the same instant.
+struct cs_clock_pair {
+  uint64_t tsc, ns;
+};
+// Returns the tightest of several readings, so that an interrupt between the two does no harm.
+struct cs_clock_pair cs_clock_read_pair(clockid_t clock, unsigned readings);
 
 // Returns the kernel's id of a thread's CPU clock (clock_getcpuclockid(3) does this for processes
 // only): CPUCLOCK_PERTHREAD_MASK 4 | CPUCLOCK_SCHED 2.
