@@ -191,18 +191,12 @@ void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem,
   cs_store_release(&layout->hijack.hijack_slot, at + 8);
 }
 
-static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
-  (void)mem;
-  return cs_guarded_read(addr, dst, len);
-}
-
 static bool is_our_thread(DWORD os_tid) {
   return syscall(SYS_tgkill, getpid(), (pid_t)os_tid, 0) == 0;
 }
 
 enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread, DWORD os_tid,
                                        struct cs_error *err) {
-  static const struct cs_mem self = {.read = read_self};
   uint32_t os_id;
   uint64_t frame;
   if (!cs_guarded_u32(thread + layout->thread.os_id, &os_id) ||
@@ -224,6 +218,6 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
     return CS_CHECK_FAILED;
   }
   if (cs_load_acquire(&layout->hijack.hijack_slot) == 0)
-    cs_contract_find_hijack(layout, &self, thread);
+    cs_contract_find_hijack(layout, &cs_guarded_self, thread);
   return CS_CHECK_PASSED;
 }

@@ -131,15 +131,9 @@ bool cs_contract_read_at(struct cs_layout *out, const struct cs_mem *mem,
          read_at(out, mem, place, err);
 }
 
-static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
-  (void)mem;
-  return cs_guarded_read(addr, dst, len);
-}
-
 bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
                       struct cs_error *err) {
   static struct cs_runtime runtime;  // too large for the stack of the thread that loads the library
-  static const struct cs_mem self = {.read = read_self};
   struct cs_contract_place place = {.descriptor = 0};
   if (!cs_runtime_find(&runtime)) {
     return cs_error_set(err,
@@ -157,5 +151,5 @@ bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *ve
   place.begin = runtime.begin;
   place.end = runtime.end;
   return check_version(&place.version, place.descriptor != 0, err) &&
-         read_at(out, &self, &place, err);
+         read_at(out, &cs_guarded_self, &place, err);
 }

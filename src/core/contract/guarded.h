@@ -4,8 +4,10 @@
 #pragma once
 
 #include "base/base.h"
+#include "mem/mem.h"
 
 bool cs_guarded_read(uint64_t addr, void *dst, size_t len);
+extern const struct cs_mem cs_guarded_self;  // which reads by it
 static inline bool cs_guarded_u64(uint64_t addr, uint64_t *out) {
   return cs_guarded_read(addr, out, sizeof *out);
 }
