@@ -230,39 +230,31 @@ static void rest(uint64_t *next_ns, uint64_t began, unsigned times) {
   if (until > *next_ns) *next_ns = until;
 }
 
-static void check_threads(uint64_t now) {
-  static uint64_t next_ns;
-  if (!is_due(&next_ns, now, NATIVE_MS)) return;
+// Has `look` look at all threads if it is time again.
+static void look_now_and_then(uint64_t *next_ns, uint64_t now, uint64_t every_ms,
+                              void (*look)(uint64_t now)) {
+  if (!is_due(next_ns, now, every_ms)) return;
   uint64_t began = cs_thread_cpu_ns();
+  look(now);
+  rest(next_ns, began, LOOK_REST);
+}
+
+static void check_threads(uint64_t now) {
+  (void)now;
   cs_threads_sweep_ended();
   cs_threads_scan_native();
-  rest(&next_ns, began, LOOK_REST);
 }
 
-static void check_blocked(uint64_t now) {
-  static uint64_t next_ns;
-  if (!is_due(&next_ns, now, BLOCKED_MS)) return;
-  uint64_t began = cs_thread_cpu_ns();
-  cs_blocked_check(now);
-  rest(&next_ns, began, LOOK_REST);
-}
-
-// Called now and then, so that threads that end before the recording does are counted, too.
+// So that threads that end before the recording does are counted, too.
 static void count_unknown(uint64_t now) {
-  static uint64_t next_ns;
-  if (!cs_wants(CS_WIRE_MODE_WALL) || !is_due(&next_ns, now, UNKNOWN_MS)) return;
-  uint64_t began = cs_thread_cpu_ns();
-  (void)cs_threads_count_unknown();
-  rest(&next_ns, began, LOOK_REST);
+  (void)now;
+  if (cs_wants(CS_WIRE_MODE_WALL)) (void)cs_threads_count_unknown();
 }
 
 static void check_names(uint64_t now) {
-  static uint64_t next_ns;
-  if (!is_due(&next_ns, now, NAMES_MS)) return;
-  uint64_t began = cs_thread_cpu_ns();
+  (void)now;
   cs_threads_refresh_names();
   cs_clock_refine();
-  rest(&next_ns, began, LOOK_REST);
 }
 
 // Stops the engines if a library has been loaded whose stacks have no room for a signal.
@@ -276,17 +268,18 @@ static void check_small_stacks(void) {
 }
 
 static void maintain(uint64_t now) {
-  static uint64_t images_ns, old_ns;
-  check_blocked(now);  // before threads that have ended are removed
-  check_threads(now);
-  count_unknown(now);
+  static uint64_t images_ns, old_ns, blocked_ns, threads_ns, unknown_ns, names_ns;
+  // Before threads that have ended are removed.
+  look_now_and_then(&blocked_ns, now, BLOCKED_MS, cs_blocked_check);
+  look_now_and_then(&threads_ns, now, NATIVE_MS, check_threads);
+  look_now_and_then(&unknown_ns, now, UNKNOWN_MS, count_unknown);
   bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
   check_small_stacks();
   cs_lock_types_learn();
   cs_threads_start_delayed();
   if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
-  check_names(now);
+  look_now_and_then(&names_ns, now, NAMES_MS, check_names);
 }
 
 // Walks begin before any method has been jitted. The first jitted methods may still show that the
