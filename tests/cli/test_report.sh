@@ -300,4 +300,12 @@ run 0 "$CLRSNAP" report both.clrsnap --mode wall -o both.html -o both.firefox.js
 run 2 "$CLRSNAP" record --mode cpu,wall -o two.clrsnap -o two.firefox.json -- touch begun
 grep -q "^clrsnap: 'two.firefox.json': the format firefox shows one of cpu and wall, and these are to be recorded: cpu, wall;" err &&
   [ ! -e begun ] && [ ! -e two.clrsnap ] || fail "refused late: $(cat err)"
+# A closed standard error: the file that is written does not take its place.
+for closed in '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+  rm -f closed.html
+  eval "'$CLRSNAP' report both.clrsnap --mode wall -o closed.html $closed" || fail "report with $closed"
+  head -c 15 closed.html | grep -q '^<!doctype html>' || fail "with $closed the page begins with: $(head -c 80 closed.html)"
+done
+run 2 "$CLRSNAP" record -o - --format recording $$
+grep -q '^clrsnap: a recording is a file, not standard output: ' err && [ ! -e ./- ] || fail "a recording to standard output: $(cat err)"
 done_testing

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The command's verbs. One thread. Signal-safe: no.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/print.h"
@@ -94,7 +96,17 @@ static bool has_room_for_stack(void) {
   return false;
 }
 
+// Where standard input, output or error is closed, the next file that is opened would take its
+// place, and get what is said. What takes it instead refuses to be read or written, and the
+// programs that the command starts find it closed.
+static void keep_standard_places(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0)
+      (void)open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv) {
+  keep_standard_places();
   if (argc < 2) {
     print_help(stderr);
     return CS_EXIT_USAGE;

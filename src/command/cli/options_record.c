@@ -170,10 +170,15 @@ static const struct cs_record_options defaults = {.agent.ask = {CS_AGENT_DEFAULT
                                                   .view.native = true,
                                                   .view.async_callers = true};
 
-static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
+static bool check_outputs(const struct cs_view *view, bool shared, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
-    if (strcmp(view->outputs[i].path, "-") == 0)
+    if (strcmp(view->outputs[i].path, "-") != 0) continue;
+    if (shared)
       return cs_error_set(err, "standard output belongs to the program: --output takes a file");
+    if (view->outputs[i].format->write == NULL)
+      return cs_error_set(err,
+                          "a recording is a file, not standard output: name one that ends in "
+                          ".clrsnap");
   }
   return true;
 }
@@ -215,13 +220,13 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   struct cs_consumer_opts *ask = &o->agent.ask;
   ask->async_callers = o->view.async_callers;
   if (!cs_check_agent_options(&o->agent, count, operands, err)) return false;
-  if ((o->agent.pid == 0 || o->children) && !check_outputs(&o->view, err)) return false;
   if (!cs_push_check(&o->view.push_options, err) || !check_async(o, err)) return false;
   if (o->window_ns != 0 && o->view.push_options.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.push_options.live = true;
   o->view.in_windows = o->window_ns != 0;
-  return cs_view_settle(&o->view, "flame", err) && check_holders(o, err) &&
+  return cs_view_settle(&o->view, "flame", err) &&
+         check_outputs(&o->view, o->agent.pid == 0 || o->children, err) && check_holders(o, err) &&
          cs_view_fits(&o->view, ask->modes, err);
 }
 
