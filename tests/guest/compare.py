@@ -113,6 +113,15 @@ def judge_suspended_plain(plain):
             check(key[2] == S_OK and complete(thread, key[3]), f"{plain.path}: {show(key)}")
 
 
+def forgive_instants(notes):
+    """On .NET 8 the drop-in leaves walks to the runtime, which refuses a thread in cooperative mode. A thread that tries to return to
+    managed code while the runtime is suspended is in that mode for an instant."""
+    refused = [key for key in notes.of(BUSY) if key[2] == E_NOTIMPL]
+    if os.environ.get("GUEST_RUNTIME", "").startswith("8.") and sum(notes.walks[key] for key in refused) <= 2:
+        for key in refused:
+            del notes.walks[key]
+
+
 def suspend(plain, drop, _):
     judge_suspended_plain(plain)
     if drop is None:
@@ -121,6 +130,7 @@ def suspend(plain, drop, _):
     # Of the runtime's own threads, only the finalizer may have managed frames.
     idle = [{(hr, frames) for _, _, hr, frames in notes.of(["(unnamed)"]) if hr != S_OK} for notes in (plain, drop)]
     check(idle[0] == idle[1] != set(), f"the runtime's own threads: {idle[0]} and {idle[1]}")
+    forgive_instants(drop)
     judge_busy(drop, {thread: {key[2] for key in plain.of([thread])} | MAY_FAIL.get(thread, set()) for thread in BUSY})
 
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "process/launch.h"
 #include "process/proc.h"
 #include "process/target.h"
@@ -79,13 +80,26 @@ static bool send_attach(const struct cs_attach *a, struct cs_diag_payload *messa
                       (unsigned)*refusal, in_words(*refusal));
 }
 
-bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err) {
+static bool try_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err) {
   struct cs_diag_payload *message = calloc(1, sizeof *message);
   *refusal = 0;
   bool good = message != NULL ? send_attach(attach, message, refusal, err)
                               : cs_error_set(err, "out of memory");
   free(message);
   return good;
+}
+
+// A runtime opens its port some milliseconds before it can load a profiler.
+bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err) {
+  enum { STARTING_MS = 3000, AGAIN_MS = 20 };
+  const struct cs_diag_meanwhile *m = &cs_diag_meanwhile;
+  uint64_t until = cs_clock_now_ns() + STARTING_MS * 1000000ull;
+  while (!try_attach(attach, refusal, err)) {
+    if (*refusal != CORPROF_E_RUNTIME_UNINITIALIZED || cs_clock_now_ns() >= until) return false;
+    if (m->look != NULL && !m->look(m->context)) return false;
+    (void)usleep(AGAIN_MS * 1000);
+  }
+  return true;
 }
 
 bool cs_attach_check_inlined(pid_t pid, struct cs_error *err) {
