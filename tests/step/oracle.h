@@ -44,6 +44,12 @@ enum excuse {
   EXCUSE_COUNT
 };
 
+// How often an excuse may be needed: a share of a million walks, and a fixed number besides.
+struct bound {
+  uint64_t per_million, besides;
+};
+enum { CUT_PER_MILLION = 1, CUT_BESIDES = 1 };  // of walks that are cut
+
 enum { MAX_SCENES = 128, MAX_FINDINGS = 256, SCENE_NAME = 64, MAX_SKIPPED = 1024 };
 
 struct scene {

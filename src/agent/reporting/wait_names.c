@@ -146,7 +146,7 @@ bool cs_wait_name_of(uint32_t id, const char **name) {
 }
 
 bool cs_wait_name_is_a_wait(const char *name) {
-  return name != NULL && strcmp(name, no_wait) != 0;
+  return strcmp(name, no_wait) != 0;
 }
 
 void cs_wait_names_free(void) {

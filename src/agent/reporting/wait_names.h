@@ -15,6 +15,6 @@ bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name);
 // for; valid until the next note. The stub through which a wait calls the runtime is part of the
 // wait, but leaves *name unchanged.
 bool cs_wait_name_of(uint32_t id, const char **name);
-// Returns whether cs_wait_name_of has found a wait; Thread.Sleep is none.
+// Returns whether a name that cs_wait_name_of has found is that of a wait; Thread.Sleep is none.
 bool cs_wait_name_is_a_wait(const char *name);
 void cs_wait_names_free(void);

@@ -110,16 +110,12 @@ static bool refuse_output(const char *output, struct cs_error *err) {
   return cs_spelling_suggest(&spelling, "", err);
 }
 
-static bool is_stdout(const struct output *output) {
-  return strcmp(output->path, "-") == 0;
-}
-
 // An output's format: that of --format, that of its suffix, or text.
 static bool choose_format(const struct options *o, struct output *output, struct cs_error *err) {
   unsigned index = 0;
   output->as = o->as;
   if (o->as != DIFF_BY_SUFFIX) return true;
-  if (!is_stdout(output)) {
+  if (!cs_output_is_stdout(output->path)) {
     const struct cs_format *format = cs_format_by_path(output->path);
     if (format == NULL || !cs_find_word(DIFF_FORMATS, format->name, &index))
       return refuse_output(output->path, err);
@@ -340,11 +336,11 @@ static bool write_comparison(const struct comparison *c, const struct output *to
   if (to->as == DIFF_COLLAPSED &&
       !cs_output_is_bounded(to->path, &set, CS_EXPAND_STACKS, recording_bytes))
     return false;
-  bool ok =
-      is_stdout(to) ? cs_output_stdout(&output, &err) : cs_output_open(&output, to->path, &err);
+  bool ok = cs_output_is_stdout(to->path) ? cs_output_stdout(&output, &err)
+                                          : cs_output_open(&output, to->path, &err);
   ok = ok && cs_output_commit(&output, write_content, &content, &err);
   if (!ok) cs_say("%s", err.text);
-  if (ok && !is_stdout(to)) cs_say("wrote %s", to->path);
+  if (ok && !cs_output_is_stdout(to->path)) cs_say("wrote %s", to->path);
   return ok;
 }
 

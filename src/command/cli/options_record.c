@@ -172,7 +172,7 @@ static const struct cs_record_options defaults = {.agent.ask = {CS_AGENT_DEFAULT
 
 static bool check_outputs(const struct cs_view *view, bool shared, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
-    if (strcmp(view->outputs[i].path, "-") != 0) continue;
+    if (!cs_output_is_stdout(view->outputs[i].path)) continue;
     if (shared)
       return cs_error_set(err, "standard output belongs to the program: --output takes a file");
     if (view->outputs[i].format->write == NULL)

@@ -111,6 +111,10 @@ bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *er
   return open_temp(out, mode) || fail(out, err, path, errno);
 }
 
+bool cs_output_is_stdout(const char *path) {
+  return strcmp(path, "-") == 0;
+}
+
 bool cs_output_stdout(struct cs_output *out, struct cs_error *err) {
   memset(out, 0, sizeof *out);
   out->path = strdup("the standard output");

@@ -17,6 +17,7 @@ struct cs_output {
 };
 
 bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *err);
+bool cs_output_is_stdout(const char *path);  // "-"
 bool cs_output_stdout(struct cs_output *out, struct cs_error *err);
 // Has `write` write the content, and gives the file its name. Returns whether the recording is at
 // `path`. If not, *err says why, and, if it is nowhere else (`sole`), where in $TMPDIR or /tmp it

@@ -34,13 +34,9 @@ bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *
   return cs_spelling_suggest(&near, "", err);
 }
 
-static bool is_stdout(const char *path) {
-  return strcmp(path, "-") == 0;
-}
-
 // Standard output is read by a person, or by a program whose command line has --format.
 static const struct cs_format *format_of(const char *path) {
-  return is_stdout(path) ? cs_format_by_name("text") : cs_format_by_path(path);
+  return cs_output_is_stdout(path) ? cs_format_by_name("text") : cs_format_by_path(path);
 }
 
 static bool refuse_name(const char *path, struct cs_error *err) {
@@ -148,8 +144,8 @@ bool cs_view_open(struct cs_view *view, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
     struct cs_view_output *o = &view->outputs[i];
     if (o->format->write == NULL) continue;
-    bool opened = is_stdout(o->path) ? cs_output_stdout(&o->file, err)
-                                     : cs_output_open(&o->file, o->path, err);
+    bool opened = cs_output_is_stdout(o->path) ? cs_output_stdout(&o->file, err)
+                                               : cs_output_open(&o->file, o->path, err);
     if (!opened) return false;
   }
   if (!cs_symbol_sources_open(&view->sources, err)) return false;
@@ -177,7 +173,7 @@ static bool write_output(struct cs_view_output *o, const struct cs_profile_set *
     cs_say("%s", err.text);
     return false;
   }
-  if (!is_stdout(o->path)) cs_say("wrote %s", o->path);
+  if (!cs_output_is_stdout(o->path)) cs_say("wrote %s", o->path);
   return true;
 }
 

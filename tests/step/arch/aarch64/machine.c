@@ -76,7 +76,7 @@ static bool branches(uint32_t code, uint64_t ip, uint64_t *to) {
   return true;
 }
 
-// Finds where the thread can leave the instructions from an exclusive load to its store: behind the
+// Finds where the thread can leave the instructions from an exclusive load to its store: after the
 // store, and by branches. Returns the number of exits, or 0 if there is no store.
 static unsigned find_exits(struct oracle *oracle, uint64_t begin, uint64_t exits[TRACEE_EXITS]) {
   enum { LONGEST = 16 };
@@ -99,7 +99,7 @@ static unsigned find_exits(struct oracle *oracle, uint64_t begin, uint64_t exits
 }
 
 // A step in between would let an exclusive store fail, and a loop over one would never end. So the
-// thread runs from the load until it is behind the store, or has branched away.
+// thread runs from the load until it is past the store, or has branched away.
 enum tracee_event machine_step(struct oracle *oracle, const struct insn *insn, int *signal) {
   const struct cs_regs *regs = &oracle->thread.regs;
   uint64_t exits[TRACEE_EXITS];
