@@ -40,9 +40,10 @@ if perf_works; then
       record --engine perf -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
       says '^clrsnap: engine perf: '
       had=$(sed -n 's/^clrsnap: engine perf: \([0-9]*\) of .*/\1/p' err)
-      # Every 100 us, a virtual machine whose processors are taken away misses some.
+      # Every 100 us, a virtual machine whose processors are taken away misses some: as many as it is
+      # without them. The samples it does take must stand for all of the time (below).
       least=9
-      [ $hz != 9999 ] || least=7
+      [ $hz != 9999 ] || least=4
       [ $((had * 10)) -ge $((hz * least)) ] && [ $((had * 10)) -le $((hz * 11)) ] && break
       [ $try -lt 4 ] || { cat err; fail "$had Hz, not $hz"; }
     done
@@ -51,8 +52,10 @@ if perf_works; then
   diff <(grep -A3 engine err) <(grep -A3 engine report) || fail "the recording has another engine"
   python3 - rec.json << 'X' || fail "the facts in JSON"
 import json, sys
-engine = json.load(open(sys.argv[1]))["modes"][0]["facts"]["engine"]
-assert engine["used"] == "perf" and engine["requested"] == "perf" and engine["rate"] > 6999, engine
+facts = json.load(open(sys.argv[1]))["modes"][0]["facts"]
+engine = facts["engine"]
+assert engine["used"] == "perf" and engine["requested"] == "perf" and engine["rate"] > 3999, engine
+assert 0.99 < facts["weight"] / engine["cpuNs"] < 1.01, facts
 X
   pass "the rate at 499, 1,000 and 9,999 Hz"
 

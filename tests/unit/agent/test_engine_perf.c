@@ -73,10 +73,11 @@ static bool has_rate(uint32_t hz, uint64_t ns, double least, char why[128]) {
          (double)engine.cpu_ns < 1.1 * (double)used;
 }
 
-// In some virtual machines a signal takes a fifth of the shortest period, in which no other comes.
+// In some virtual machines a signal takes a fifth of the shortest period, in which no other comes, and
+// the processor is taken away for many such periods. Whatever the rate, has_rate holds the weights.
 static bool has_rates(char why[128]) {
   return has_rate(499, 1000 * MS, 0.9, why) && has_rate(1000, 1000 * MS, 0.9, why) &&
-         has_rate(9999, 500 * MS, 0.7, why);
+         has_rate(9999, 500 * MS, 0.4, why);
 }
 
 static void the_rate_is_the_one_that_was_asked_for(void **state) {
