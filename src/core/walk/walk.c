@@ -50,6 +50,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->again = NULL;
   walk->faults = walk->fault_flags = 0;
   walk->limit_ns = walk->tick_rate = walk->cpu_until = 0;
+  walk->gaps = 0;
   walk->late = false;
   walk->done = false;
   walk->stop = CS_STOP_NONE;

@@ -39,6 +39,7 @@ struct cs_walk {  // a walk in progress; private to the room
   bool settled;
   bool sites_valid;  // the call-site cache is valid for these images
   bool late;         // the limit has been reached
+  uint8_t gaps;      // time that the limit does not count, because it passed between two checks
   bool done;
   enum cs_stop stop;              // valid after cs_walk_next has returned false
   uint32_t faults;                // hardware faults passed so far, as the runtime noted them
@@ -61,7 +62,8 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
                              const struct cs_regs *regs, const struct cs_stack *stack,
                              uint64_t clr_thread, uint32_t max_depth);
 // Makes the walk end with CS_STOP_TIME after about limit_ns (within an eighth) of the calling
-// thread's CPU time; time without a processor does not count. Called after cs_walk_begin.
+// thread's CPU time; time without a processor does not count. Called after cs_walk_begin. Up to two
+// gaps between checks that are longer than an eighth of the limit do not count either.
 CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t tick_rate);
 // Returns whether the limit has been reached. Called from time to time by everything that may take
 // long.
