@@ -24,8 +24,9 @@ enum {
   PAIRS = 7,         // in each of them
   SOON_NS = 50000,   // earlier than nearly all other timers, and later than a pair takes
   MOST_PPM = 20000,  // of its CPU time that the program may lose
-  ENOUGH_MS = 50,    // CPU time that says something about a program
+  ENOUGH_MS = 20,    // CPU time that says something about a program
   PAST_MS = 1000,    // the same since its start, whose many switches say nothing about later
+  PRESENT_MS = 100,  // how long its present is, if its past says that it switches often
 };
 
 static int by_length(const void *a, const void *b) {
@@ -79,16 +80,27 @@ static uint64_t to_ns(struct timeval t) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000;
 }
 
-static struct cs_perf_use use_of_program(void) {
+static struct cs_perf_use use_of(int whom) {
   struct rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return (struct cs_perf_use){0, 0};
+  if (getrusage(whom, &usage) != 0) return (struct cs_perf_use){0, 0};
   return (struct cs_perf_use){(uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw),
                               to_ns(usage.ru_utime) + to_ns(usage.ru_stime)};
 }
 
+// The agent's thread, which looks at the others many times a second, has no event. The two are not
+// read at one moment, so the difference may fall by a switch.
+struct cs_perf_use cs_perf_use_now(void) {
+  struct cs_perf_use agent = use_of(RUSAGE_THREAD), all = use_of(RUSAGE_SELF);
+  return (struct cs_perf_use){all.switches - agent.switches, all.cpu_ns - agent.cpu_ns};
+}
+
+static uint64_t since(uint64_t from, uint64_t to) {
+  return to > from ? to - from : 0;
+}
+
 bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct cs_perf_use to,
                             struct cs_error *why) {
-  uint64_t switches = to.switches - from.switches, cpu_ns = to.cpu_ns - from.cpu_ns;
+  uint64_t switches = since(from.switches, to.switches), cpu_ns = since(from.cpu_ns, to.cpu_ns);
   if (cpu_ns < ENOUGH_MS * 1000000ull) return false;
   uint64_t ppm = (uint64_t)((double)(switches * switch_ns) / (double)cpu_ns * 1e6);
   if (ppm <= MOST_PPM) return false;
@@ -109,17 +121,23 @@ static struct {
   unsigned in_a_row;
 } state;
 
+// A program that has switched often so far need not do so now: it is watched for a moment.
 bool cs_perf_cost_begin(struct cs_error *why) {
+  const struct timespec present = {0, PRESENT_MS * 1000000};
   state = (typeof(state)){.switch_ns = cs_perf_switch_ns()};
-  state.last = use_of_program();
   cs_log("engine perf: %lu ns for each switch of a thread", (unsigned long)state.switch_ns);
-  return state.last.cpu_ns < PAST_MS * 1000000ull ||
-         !cs_perf_costs_too_much(state.switch_ns, (struct cs_perf_use){0, 0}, state.last, why);
+  struct cs_perf_use past = state.last = cs_perf_use_now();
+  if (past.cpu_ns < PAST_MS * 1000000ull ||
+      !cs_perf_costs_too_much(state.switch_ns, (struct cs_perf_use){0, 0}, past, why))
+    return true;
+  (void)nanosleep(&present, NULL);
+  state.last = cs_perf_use_now();
+  return !cs_perf_costs_too_much(state.switch_ns, past, state.last, why);
 }
 
 bool cs_perf_cost_check(struct cs_error *why) {
   enum { PATIENCE = 2 };
-  struct cs_perf_use now = use_of_program();
+  struct cs_perf_use now = cs_perf_use_now();
   bool much = cs_perf_costs_too_much(state.switch_ns, state.last, now, why);
   state.last = now;
   state.in_a_row = much ? state.in_a_row + 1 : 0;

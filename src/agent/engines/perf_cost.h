@@ -7,10 +7,13 @@
 
 #include "base/error.h"
 
-struct cs_perf_use {  // of the program, since it began
+struct cs_perf_use {  // of the program since it began, without the agent's thread
   uint64_t switches;  // how often its threads have lost a processor
   uint64_t cpu_ns;
 };
+
+// Called on the agent's thread.
+struct cs_perf_use cs_perf_use_now(void);
 
 // Returns whether the engine would cost the program too much, by its use from `from` to `to`; if
 // so, *why says how much.
@@ -21,8 +24,9 @@ bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct 
 // loses and gets a processor; 0: not at all, or there is no task clock. Takes about 8 ms.
 uint64_t cs_perf_switch_ns(void);
 
-// cs_perf_cost_begin, when a recording begins, measures, and judges by the program's use so far;
-// cs_perf_cost_check, each second, judges by its use since the last call. They return false, with
-// the reason in *why, if the cost is too high.
+// cs_perf_cost_begin, when a recording begins, measures, and judges by the program's use: if it
+// was high so far, by that of the next 100 ms, for which the call waits. cs_perf_cost_check, each
+// second, judges by the use since the last call. They return false, with the reason in *why, if the
+// cost is too high.
 bool cs_perf_cost_begin(struct cs_error *why);
 bool cs_perf_cost_check(struct cs_error *why);

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -180,7 +181,7 @@ static void a_thread_that_blocks_the_signal_has_one_pending_at_most(void **state
   assert_int_equal(drain().samples, 0);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   burn(50 * MS);
-  assert_true(drain().samples > 300);  // the thread is sampled from now on
+  assert_true(drain().samples > 50);  // the thread is sampled from now on
   end();
 }
 
@@ -190,7 +191,7 @@ static int without_pending_signals(void) {
   begin(9999, CS_WIRE_ENGINE_PERF);
   cs_threads_add_native(own_tid());
   burn(100 * MS);
-  return drain().samples > 800 ? 0 : 2;
+  return drain().samples > 100 ? 0 : 2;  // of 1,000, on whatever machine
 }
 
 static void no_signal_may_be_queued(void **state) {
@@ -288,6 +289,77 @@ static void what_a_switch_costs_is_measured_alike(void **state) {
   if (most > 4 * least + 1000) fail_msg("%lu to %lu ns", least, most);
 }
 
+static int ping[2], pong[2];
+static void *answer_pings(void *unused) {
+  char byte;
+  (void)unused;
+  while (read(ping[0], &byte, 1) == 1 && write(pong[1], &byte, 1) == 1) {
+  }
+  return NULL;
+}
+
+static uint64_t cpu_of_all(void) {
+  struct timespec t;
+  assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+  return (uint64_t)t.tv_sec * 1000 * MS + (uint64_t)t.tv_nsec;
+}
+
+// Uses more than a second of CPU time, most of it for switches between two threads.
+static void *switch_often(void *unused) {
+  pthread_t other;
+  char byte = 0;
+  assert_int_equal(pipe(ping), 0);
+  assert_int_equal(pipe(pong), 0);
+  assert_int_equal(pthread_create(&other, NULL, answer_pings, NULL), 0);
+  for (uint64_t from = cpu_of_all(); cpu_of_all() - from < 1200 * MS;)
+    assert_true(write(ping[1], &byte, 1) == 1 && read(pong[0], &byte, 1) == 1);
+  (void)close(ping[1]);
+  (void)pthread_join(other, NULL);
+  (void)close(ping[0]);
+  (void)close(pong[0]);
+  (void)close(pong[1]);
+  return unused;
+}
+
+static bool stop_computing;
+static void *compute(void *unused) {
+  while (!__atomic_load_n(&stop_computing, __ATOMIC_RELAXED)) burn(MS);
+  return unused;
+}
+
+static bool is_not_judged_by_its_past(char why[128]) {
+  struct cs_error error = {""};
+  pthread_t thread;
+  stop_computing = false;
+  assert_int_equal(pthread_create(&thread, NULL, compute, NULL), 0);
+  bool good = cs_perf_cost_begin(&error);
+  (void)snprintf(why, 128, "%.127s", error.text);
+  __atomic_store_n(&stop_computing, true, __ATOMIC_RELAXED);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  return good;
+}
+
+static void a_program_that_has_switched_often_may_have_stopped(void **state) {
+  (void)state;
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, switch_often, NULL), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  measure_in_tries(is_not_judged_by_its_past);
+}
+
+// In a child, whose only thread is this one.
+static int nap_often(void) {
+  enum { NAPS = 500 };
+  struct cs_perf_use from = cs_perf_use_now();
+  for (int i = 0; i < NAPS; i++) (void)nanosleep(&(struct timespec){0, 1000}, NULL);
+  return cs_perf_use_now().switches < from.switches + NAPS / 10 ? 0 : 1;
+}
+
+static void the_agents_switches_are_not_the_programs(void **state) {
+  (void)state;
+  in_child(nap_often);
+}
+
 int main(void) {
   if (!cs_perf_probe(0, true, &err)) {
     printf("skipped: %s\n", err.text);
@@ -297,6 +369,8 @@ int main(void) {
       cmocka_unit_test_teardown(what_its_events_cost_is_judged_by_the_programs_switches,
                                 end_failed),
       cmocka_unit_test_teardown(what_a_switch_costs_is_measured_alike, end_failed),
+      cmocka_unit_test_teardown(a_program_that_has_switched_often_may_have_stopped, end_failed),
+      cmocka_unit_test_teardown(the_agents_switches_are_not_the_programs, end_failed),
       cmocka_unit_test_teardown(waits_are_random_and_a_period_on_average, end_failed),
       cmocka_unit_test_teardown(the_rate_is_the_one_that_was_asked_for, end_failed),
       cmocka_unit_test_teardown(threads_that_come_and_go_have_their_share, end_failed),
