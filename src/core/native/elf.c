@@ -164,19 +164,31 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
   return CS_ELF_MALFORMED;
 }
 
-// Nothing points to .eh_frame, so every loaded segment is searched for it.
+static uint64_t bytes_of_code(const struct segments *s) {
+  uint64_t bytes = 0;
+  Elf64_Phdr ph;
+  for (unsigned i = 0; i < s->count && program_header(s, i, &ph); i++)
+    if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X) && ph.p_filesz < UINT32_MAX)
+      bytes += ph.p_filesz;
+  return bytes;
+}
+
+// Nothing points to .eh_frame, so every loaded segment is searched for it. The limits are for data
+// with a little code, such as ICU's, 31 MiB with 261 bytes, of which a search would make every page
+// resident.
 static enum cs_elf_result search(struct segments *s, struct cs_error *err) {
-  enum { MAX_BYTES = 64 << 20, MAX_TOTAL = 128 << 20 };
+  enum { MAX_BYTES = 64 << 20, MAX_TOTAL = 128 << 20, MIN_BYTES = 64 << 10, MAX_PER_CODE = 256 };
+  const uint64_t by_code = MIN_BYTES + MAX_PER_CODE * bytes_of_code(s);
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     struct cs_found found;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
     if (ph.p_type != PT_LOAD || ph.p_filesz == 0) continue;
-    if (ph.p_filesz > MAX_BYTES || ph.p_filesz > MAX_TOTAL - s->searched) {
+    if (ph.p_filesz > MAX_BYTES || ph.p_filesz > MAX_TOTAL - s->searched || ph.p_filesz > by_code) {
       (void)cs_error_set(err,
-                         "nothing points to its .eh_frame, and a segment of %llu MiB is too "
+                         "nothing points to its .eh_frame, and a segment of %llu KiB is too "
                          "large to look for it: link it with --eh-frame-hdr",
-                         (unsigned long long)(ph.p_filesz >> 20));
+                         (unsigned long long)(ph.p_filesz >> 10));
       continue;
     }
     s->searched += ph.p_filesz;
