@@ -52,7 +52,7 @@ static void start_engine(struct cs_agent_thread *t) {
 }
 
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
-  if (t->tid != 0 || stopped) return;
+  if (t->tid != 0 || stopped || cs_own_thread_is(tid)) return;  // some of these call the runtime
   t->tid = tid;
   t->accounted_to_ns = cs_clock_now_ns();
   cs_label_slot_link(t->thread);
@@ -206,13 +206,14 @@ static bool note_native(struct cs_agent_thread *t, void *data) {
 static void scan(uint32_t tid) {
   if (tid == 0 || cs_own_thread_is(tid)) return;
   struct cs_thread *entry = cs_registry_find_tid(tid);
-  if (entry == NULL)
-    cs_threads_add_native(tid);
-  else if (entry->clr_thread == 0)
+  if (entry != NULL && entry->clr_thread == 0)
     cs_threads_visit(note_native, &tid);
+  else if (entry == NULL && !cs_own_thread_may_be(tid))
+    cs_threads_add_native(tid);
 }
 
 void cs_threads_scan_native(void) {
+  cs_own_threads_sweep();
   DIR *tasks = cs_wants(CS_WIRE_MODE_CPU) ? opendir("/proc/self/task") : NULL;
   if (tasks == NULL) return;
   const struct dirent *entry;
@@ -238,7 +239,7 @@ uint32_t cs_threads_count_unknown(void) {
   cs_natives_begin();
   while (all && (entry = readdir(tasks)) != NULL) {
     uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-    all = tid == 0 || cs_own_thread_is(tid) || look_at(tid);
+    all = tid == 0 || cs_own_thread_may_be(tid) || look_at(tid);
   }
   if (tasks != NULL) (void)closedir(tasks);
   cs_threads_lock();

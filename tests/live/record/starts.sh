@@ -15,6 +15,7 @@ record() {
   shift
   env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k -o all.json -- dotnet "$APP" return > truth 2> err
   [ $? = 7 ] || { cat truth err; fail "mode $modes: another exit code than the program's"; }
+  ! grep -F .clrsnap all.json err > /dev/null || { cat err; fail "mode $modes: a thread of the agent's counts as the program's"; }
   python3 "$SOURCE/tests/live/record/starts.py" all.json ${modes//,/ } < truth > compared || { cat compared err; fail "mode $modes: not all of it"; }
 }
 everything=cpu,alloc,lock,exception,gc,wait

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,9 +125,19 @@ static void an_own_thread_has_the_stack_it_asks_for(void **state) {
 
 // ---- Own threads ----
 
-static uint32_t own_id, is_own_inside;
+static uint32_t own_id, is_own_inside, is_own_at_end;
+
+// Called when the thread's main function has returned, but the thread is still there.
+static void look_at_the_end(void *unused) {
+  (void)unused;
+  cs_own_threads_sweep();
+  cs_store_release(&is_own_at_end, (uint32_t)cs_own_thread_is((uint32_t)gettid()));
+}
 
 static void *note_own(void *unused) {
+  static pthread_key_t key;
+  assert_int_equal(pthread_key_create(&key, look_at_the_end), 0);
+  assert_int_equal(pthread_setspecific(key, &key), 0);
   cs_store_release(&own_id, (uint32_t)gettid());
   cs_store_release(&is_own_inside, (uint32_t)cs_own_thread_is((uint32_t)gettid()));
   return unused;
@@ -138,6 +149,11 @@ static void threads_of_ours_are_known_by_their_id(void **state) {
   assert_int_equal(cs_own_thread_begin(&thread, note_own, NULL), 0);
   assert_int_equal(pthread_join(thread, NULL), 0);
   assert_int_equal(cs_load_acquire(&is_own_inside), 1);
+  assert_int_equal(cs_load_acquire(&is_own_at_end), 1);
+  do  // the kernel lets it be joined shortly before it is gone
+    cs_own_threads_sweep();
+  while (syscall(SYS_tgkill, getpid(), cs_load_acquire(&own_id), 0) == 0);
+  cs_own_threads_sweep();
   assert_false(cs_own_thread_is(cs_load_acquire(&own_id)));
   assert_false(cs_own_thread_is((uint32_t)gettid()));
 }
