@@ -9,7 +9,7 @@
 #include "base/prefix.h"
 #include "clr_names/types.h"
 
-enum { NESTING = 6, NAME_UNITS = 512 };
+enum { NESTING = 6, NAME_UNITS = 1024 };
 
 struct context {  // for the signature's reader
   ICorProfilerInfo15 *info;
@@ -72,10 +72,15 @@ static void write_signature(struct context *c, PCCOR_SIGNATURE sig, ULONG len,
   if (!cs_sig_method(sig, len, &names, &text)) out->signature[0] = '\0';
 }
 
-static void utf16_into(char *buffer, size_t cap, const WCHAR *wide, ULONG len_with_nul) {
+// `len` is with the NUL, and of the whole text, of which only NAME_UNITS have been read.
+static void add_wide(struct cs_text_out *text, const WCHAR *wide, ULONG len) {
+  ULONG units = len > 0 ? len - 1 : 0;
+  cs_text_add_utf16(text, wide, units < NAME_UNITS ? units : NAME_UNITS - 1);
+}
+
+static void utf16_into(char *buffer, size_t cap, const WCHAR *wide, ULONG len) {
   struct cs_text_out text = cs_text_begin(buffer, cap);
-  size_t units = len_with_nul > 0 ? len_with_nul - 1 : 0;
-  cs_text_add_utf16(&text, wide, units < NAME_UNITS ? units : NAME_UNITS - 1);
+  add_wide(&text, wide, len);
 }
 
 static void write_module(ICorProfilerInfo15 *info, ModuleID module, struct cs_method_name *out) {
@@ -113,8 +118,8 @@ static void read_instantiation(struct context *c, FunctionID function, ClassID o
 
 static void write_method(const struct context *c, const WCHAR *wide, ULONG len,
                          struct cs_method_name *out) {
-  utf16_into(out->method, sizeof out->method, wide, len);
-  struct cs_text_out text = {out->method, sizeof out->method, strlen(out->method), false};
+  struct cs_text_out text = cs_text_begin(out->method, sizeof out->method);
+  add_wide(&text, wide, len);
   for (unsigned i = 0; i < c->method_args.count; i++) {
     cs_text_add_char(&text, i == 0 ? '<' : ',');
     cs_text_add(&text, c->method_args.text[i]);

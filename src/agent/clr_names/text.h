@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // A text in a buffer of fixed size, to which texts are added, and which is always terminated. What
-// does not fit is left out, from the start of a character on, and sets `cut`. Not for handlers.
+// does not fit is left out, from the start of a character on, and sets `cut`. A text that is cut
+// ends with "…~" and six digits of a hash of the whole text, unless the buffer is small, so that two
+// long names that begin alike are not taken for one. Not for handlers.
 #pragma once
 
 #include "clrsnap/cortypes.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct cs_text_out {
   char *at;
   size_t cap, len;
   bool cut;
+  uint64_t hash;  // of the whole text, once it is cut
 };
 
 struct cs_text_out cs_text_begin(char *buffer, size_t cap);  // cap > 0

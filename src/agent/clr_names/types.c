@@ -10,7 +10,7 @@
 #include "base/keywords.h"
 
 enum {
-  NAME_UNITS = 512,
+  NAME_UNITS = 1024,
   TABLE_MASK = 0x7F000000,
   TABLE_TYPE_REF = 0x01000000,
   TABLE_TYPE_DEF = 0x02000000,

@@ -98,7 +98,7 @@ static void broken_ones_are_refused(void **state) {
   memcpy(deep, "\x00\x01\x01", 3);
   char text[64];
   assert_false(decode(deep, sizeof deep, text, sizeof text));
-  assert_false(cs_sig_type(NULL, 0, &names, &(struct cs_text_out){text, sizeof text, 0, false}));
+  assert_false(cs_sig_type(NULL, 0, &names, &(struct cs_text_out){text, sizeof text, 0, false, 0}));
 }
 
 static void texts_are_cut_between_characters(void **state) {
@@ -117,6 +117,28 @@ static void texts_are_cut_between_characters(void **state) {
                       "b");
   assert_true(out.cut);
   EXPECT("(int, string)", "\x00\x02\x01\x08\x0e");
+}
+
+// Two names that differ only in what does not fit are two names.
+static void a_text_that_is_cut_has_a_mark(void **state) {
+  (void)state;
+  enum { SIZE = 48, KEPT = SIZE - 1 - 10 };
+  char texts[4][SIZE], same[SIZE];
+  for (int i = 0; i < 4; i++) {
+    struct cs_text_out out = cs_text_begin(texts[i], SIZE);
+    cs_text_add(&out, "Dictionary<System.Collections.Generic.List");
+    cs_text_add(&out, i % 2 == 0 ? "<string>,int>" : "<string>,long>");
+    if (i >= 2) cs_text_add_utf16(&out, u".Enumerator", 11);
+    assert_true(out.cut);
+    assert_int_equal(out.len, strlen(texts[i]));
+    assert_int_equal(out.len, SIZE - 1);
+    assert_memory_equal(texts[i], "Dictionary<System.Collections.Generic.List", KEPT);
+    assert_memory_equal(texts[i] + KEPT, "…~", 4);
+    for (int other = 0; other < i; other++) assert_string_not_equal(texts[i], texts[other]);
+  }
+  struct cs_text_out out = cs_text_begin(same, SIZE);
+  cs_text_add(&out, "Dictionary<System.Collections.Generic.List<string>,int>");
+  assert_string_equal(same, texts[0]);
 }
 
 // Every read stays inside the blob, which ends just before an unreadable page, and the text never
@@ -156,6 +178,7 @@ int main(void) {
       cmocka_unit_test(signatures_of_compilers),
       cmocka_unit_test(broken_ones_are_refused),
       cmocka_unit_test(texts_are_cut_between_characters),
+      cmocka_unit_test(a_text_that_is_cut_has_a_mark),
       cmocka_unit_test(mutations_do_no_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
