@@ -190,8 +190,9 @@ static void check_symbols(struct cs_doctor *d, pid_t pid) {
   struct cs_lines *lines = cs_lines_new(target);
   char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;
   for (char *line; maps != NULL && (line = strsep(&rest, "\n")) != NULL;) {
-    char *path = strchr(line, '/');
-    if (path == NULL || !is_program_module(path)) continue;
+    const char *seen = strchr(line, '/');
+    if (seen == NULL || !is_program_module(seen)) continue;
+    const char *path = cs_target_path(target, seen);
     cs_lines_add_file(lines, path);
     (void)cs_lines_of_module(lines, path);
   }

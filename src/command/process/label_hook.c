@@ -11,6 +11,7 @@
 
 #include "process/diag.h"
 #include "process/proc.h"
+#include "process/target.h"
 
 #define HOOK_NAME "ClrsnapLabels.dll"
 #define HOOKS_ENV "DOTNET_STARTUP_HOOKS"
@@ -48,14 +49,17 @@ bool cs_label_hook_put(const char *hook) {
 // The runtime loads one assembly of a name.
 char *cs_label_hook_other(pid_t pid, const char *hook) {
   size_t size = 0;
+  struct cs_target *target = cs_target_of(pid);
   char *maps = cs_proc_read(pid, "maps", &size), *other = NULL, *rest;
   char *line = maps != NULL ? strtok_r(maps, "\n", &rest) : NULL;
   for (; line != NULL && other == NULL; line = strtok_r(NULL, "\n", &rest)) {
-    char *path = strchr(line, '/');
+    const char *seen = strchr(line, '/');
+    const char *path = seen != NULL ? cs_target_path(target, seen) : NULL;
     if (path != NULL && strstr(path, "/" HOOK_NAME) != NULL && strcmp(path, hook) != 0)
       other = strdup(path);
   }
   free(maps);
+  cs_target_free(target);
   return other;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,16 @@ struct cs_target {
   pid_t pid;        // 0: this machine
   int root;         // O_PATH
   int why_no_root;  // errno, if root is -1
+  char *jail;       // its root directory as this command sees it; NULL: "/", or not known
 };
+
+// Returns NULL for "/", which is also the root of another mount namespace: /proc shows the paths
+// there without what leads to it.
+static char *read_jail(const char *link) {
+  char path[PATH_MAX];
+  ssize_t length = readlink(link, path, sizeof path);
+  return length > 1 && length < (ssize_t)sizeof path ? strndup(path, (size_t)length) : NULL;
+}
 
 struct cs_target *cs_target_of(pid_t pid) {
   char path[64];
@@ -39,11 +49,13 @@ struct cs_target *cs_target_of(pid_t pid) {
   (void)snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
   target->root = open(pid != 0 ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (target->root < 0) target->why_no_root = errno;
+  if (pid != 0) target->jail = read_jail(path);
   return target;
 }
 
 void cs_target_free(struct cs_target *target) {
   if (target != NULL && target->root >= 0) (void)close(target->root);
+  if (target != NULL) free(target->jail);
   free(target);
 }
 
@@ -57,6 +69,12 @@ bool cs_target_is_within_reach(const struct cs_target *target) {
 
 int cs_target_root(const struct cs_target *target) {
   return target->root;
+}
+
+const char *cs_target_path(const struct cs_target *target, const char *seen) {
+  size_t length = target->jail != NULL ? strlen(target->jail) : 0;
+  bool inside = length > 0 && strncmp(seen, target->jail, length) == 0 && seen[length] == '/';
+  return inside ? seen + length : seen;
 }
 
 static int open_in_root(const struct cs_target *target, const char *path, uint64_t flags,
@@ -231,7 +249,7 @@ int cs_target_open_mapped(const struct cs_target *target, const struct cs_target
   int fd = open_by_mapping(target, mapping);
   *exact = fd >= 0;
   if (fd >= 0) return fd;
-  fd = cs_target_open(target, mapping->path, err);
+  fd = cs_target_open(target, cs_target_path(target, mapping->path), err);
   if (fd < 0 && is_deleted(mapping->path))
     (void)cs_error_set(err, "deleted or replaced since it was mapped; root could still read it");
   *exact = fd >= 0 && target->pid != 0 && is_that_file(fd, mapping);

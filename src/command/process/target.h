@@ -20,6 +20,10 @@ void cs_target_free(struct cs_target *target);  // may be NULL
 pid_t cs_target_pid(const struct cs_target *target);
 bool cs_target_is_within_reach(const struct cs_target *target);
 int cs_target_root(const struct cs_target *target);  // O_PATH, or -1
+// Returns the part of `seen` that is a path of the process's. The kernel writes the paths of
+// /proc/PID/maps as this command sees them: those of a process in a chroot begin with its root
+// directory. The process's own paths, as the agent reports them, are returned as they are.
+const char *cs_target_path(const struct cs_target *target, const char *seen);
 
 // Opens a file for reading, by an absolute path. Returns -1, with the reason in *err. The caller
 // closes it.
