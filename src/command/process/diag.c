@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The diagnostics port: a Unix socket in the process's temporary folder. Its name contains the PID
-// in the process's own namespace and the start time, so a reused PID does no harm. Invariant: each
-// failure has a message of its own: no such process, another user's process, no .NET program, a
-// port that is switched off, no response, a refusal. One thread. Signal-safe: no.
+// and the start time as the process itself reads them, in namespaces of its own, so a reused PID
+// does no harm. Invariant: each failure has a message of its own: no such process, another user's
+// process, no .NET program, a port that is switched off, no response, a refusal. One thread.
+// Signal-safe: no.
 #include "process/diag.h"
 
 #include <errno.h>
@@ -131,11 +132,18 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
 }
 
 // Returns the socket, O_PATH. Its name is looked up in the target's folder without following links.
-static int open_socket(int folder, pid_t pid, unsigned long long started) {
+static int open_socket(int folder, pid_t pid) {
   char name[96];
-  (void)snprintf(name, sizeof name, "dotnet-diagnostic-%d-%llu-socket", cs_proc_own_pid(pid),
-                 started);
-  return cs_target_open_socket(folder, name);
+  unsigned long long started[CS_OWN_START_TIMES];
+  unsigned count = cs_proc_own_start_times(pid, started);
+  int own_pid = cs_proc_own_pid(pid), fd = -1;
+  errno = ESRCH;
+  for (unsigned i = 0; i < count && fd < 0; i++) {
+    (void)snprintf(name, sizeof name, "dotnet-diagnostic-%d-%llu-socket", own_pid, started[i]);
+    fd = cs_target_open_socket(folder, name);
+    if (fd < 0 && errno != ENOENT) break;
+  }
+  return fd;
 }
 
 static uint64_t patience_ends(void) {
@@ -174,9 +182,9 @@ static bool is_served_by(int fd, pid_t pid) {
   return server.pid == pid;
 }
 
-static int connect_in(int folder, pid_t pid, unsigned long long started) {
+static int connect_in(int folder, pid_t pid) {
   struct sockaddr_un addr = {.sun_family = AF_UNIX};
-  int file = open_socket(folder, pid, started);
+  int file = open_socket(folder, pid);
   if (file < 0) return -1;
   (void)snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d", file);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -223,13 +231,11 @@ char *cs_diag_folder(pid_t pid) {
 }
 
 bool cs_diag_has_port(pid_t pid) {
-  unsigned long long started = 0;
-  if (!cs_proc_start_time(pid, &started)) return false;
   char *temp = cs_diag_folder(pid);
   int folder = temp != NULL ? open_folder(pid, temp) : -1;
   free(temp);
   if (folder < 0) return false;
-  int file = open_socket(folder, pid, started);
+  int file = open_socket(folder, pid);
   (void)close(folder);
   if (file >= 0) (void)close(file);
   return file >= 0;
@@ -256,16 +262,13 @@ static bool no_answer(pid_t pid, struct cs_error *err) {
 }
 
 static int connect_to(pid_t pid, struct cs_error *err) {
-  unsigned long long started = 0;
   if (!cs_diag_check(pid, err)) return -1;
-  if (!cs_proc_start_time(pid, &started)) {
-    (void)cs_error_set(err, "process %d has just ended", (int)pid);
-    return -1;
-  }
   char *temp = cs_diag_folder(pid);
   int folder = temp != NULL ? open_folder(pid, temp) : -1;
-  int fd = folder >= 0 ? connect_in(folder, pid, started) : -1;
-  if (fd < 0 && errno == ENOENT)
+  int fd = folder >= 0 ? connect_in(folder, pid) : -1;
+  if (fd < 0 && errno == ESRCH)
+    (void)cs_error_set(err, "process %d has just ended", (int)pid);
+  else if (fd < 0 && errno == ENOENT)
     (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
   else if (fd < 0 && (errno == ECANCELED || errno == EAGAIN))
     (void)no_answer(pid, err);

@@ -18,6 +18,11 @@ bool cs_proc_is_zero(pid_t pid, const char *name);  // the variable is "0"
 bool cs_proc_maps_coreclr(pid_t pid);
 // The time at which it was started, in clock ticks since the machine's start.
 bool cs_proc_start_time(pid_t pid, unsigned long long *out);
+// The same as the process itself reads it: in a time namespace of its own, the clock of the
+// machine's start has an offset. Fills in the values that it may have, the likeliest first, and
+// returns how many; 0: it has ended.
+enum { CS_OWN_START_TIMES = 2 };
+unsigned cs_proc_own_start_times(pid_t pid, unsigned long long out[CS_OWN_START_TIMES]);
 // Where its first stack begins, at random: execve gives it another one. Returns false if that
 // cannot be read.
 bool cs_proc_stack(pid_t pid, unsigned long long *out);
