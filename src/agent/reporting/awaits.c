@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/prefix.h"
@@ -83,6 +84,7 @@ void cs_awaits_publish(void) {
 }
 
 void cs_awaits_free(void) {
+  cs_pages_zero(&table, sizeof table);
   free(boxes);
   free(methods);
   boxes = NULL;

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "life/library.h"
 #include "reporting/images.h"
@@ -127,5 +128,5 @@ bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint
 }
 
 void cs_frames_forget(void) {
-  memset(cache, 0, sizeof cache);
+  cs_pages_zero(cache, sizeof cache);
 }

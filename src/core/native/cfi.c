@@ -12,6 +12,8 @@ enum {
   CIE_CACHE = 64,  // by offset; images have 1 to 13 CIEs
   EXTENDED_LENGTH = 0xFFFFFFFF,
   EMPTY = 0xFFFFFFFF,
+  FIRST_FDES = 1024,
+  FIRST_ROWS = 4096,
 };
 
 struct fde {
@@ -175,10 +177,14 @@ static const struct cs_cie *find_cie(struct scan *s, uint32_t offset) {
 }
 
 static bool add_fde(struct scan *s, const struct fde *fde) {
-  struct fde *fdes = cs_grow_or_not(s->fdes, s->count, &s->capacity, sizeof *fdes);
-  s->no_memory |= fdes == NULL;
-  if (fdes == NULL) return false;
-  s->fdes = fdes;
+  if (s->count == s->capacity) {
+    size_t capacity = s->capacity != 0 ? s->capacity * 2 : FIRST_FDES;
+    struct fde *fdes = cs_pages_grow(s->fdes, s->capacity * sizeof *fdes, capacity * sizeof *fdes);
+    s->no_memory |= fdes == NULL;
+    if (fdes == NULL) return false;
+    s->fdes = fdes;
+    s->capacity = capacity;
+  }
   if (s->count != 0 && s->fdes[s->count - 1].ip > fde->ip) s->sorted = false;
   s->fdes[s->count++] = *fde;
   return true;
@@ -283,9 +289,23 @@ enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t
   for (unsigned i = 0; i < CIE_CACHE; i++) s->cies[i].offset = EMPTY;
   enum cs_cfi_result result = scan_section(s);
   if (result == CS_CFI_OK) result = run_all(s);
-  free(s->fdes);
+  cs_pages_free(s->fdes, s->capacity * sizeof *s->fdes);
   free(s);
   return result;
+}
+
+// One block: the ips, and after them the rules.
+bool cs_rows_reserve(struct cs_rows *rows, uint32_t capacity) {
+  enum { EACH = sizeof *rows->ip + sizeof *rows->rule };
+  uint32_t old = rows->capacity;
+  if (capacity <= old) return true;
+  uint32_t *ips = cs_pages_grow(rows->ip, (size_t)old * EACH, (size_t)capacity * EACH);
+  if (ips == NULL) return false;
+  rows->ip = ips;
+  rows->rule = (uint16_t *)(ips + capacity);
+  memmove(rows->rule, ips + old, rows->count * sizeof *rows->rule);
+  rows->capacity = capacity;
+  return true;
 }
 
 bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule) {
@@ -298,22 +318,15 @@ bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule) {
     }
     if (rows->rule[last] == rule) return true;
   }
-  if (rows->count == rows->capacity) {
-    uint32_t capacity = rows->capacity != 0 ? rows->capacity * 2 : 4096;
-    uint32_t *ips = realloc(rows->ip, capacity * sizeof *ips);
-    if (ips != NULL) rows->ip = ips;
-    uint16_t *ids = realloc(rows->rule, capacity * sizeof *ids);
-    if (ids != NULL) rows->rule = ids;
-    if (ips == NULL || ids == NULL) return false;
-    rows->capacity = capacity;
-  }
+  if (rows->count == rows->capacity &&
+      !cs_rows_reserve(rows, rows->capacity != 0 ? rows->capacity * 2 : FIRST_ROWS))
+    return false;
   rows->ip[rows->count] = ip;
   rows->rule[rows->count++] = rule;
   return true;
 }
 
 void cs_rows_free(struct cs_rows *rows) {
-  free(rows->ip);
-  free(rows->rule);
+  cs_pages_free(rows->ip, (size_t)rows->capacity * (sizeof *rows->ip + sizeof *rows->rule));
   *rows = (struct cs_rows){0};
 }

@@ -43,4 +43,6 @@ enum cs_cfi_result { CS_CFI_OK, CS_CFI_MALFORMED, CS_CFI_NO_MEMORY };
 enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t begin,
                                   uint64_t end, struct cs_rules *rules, struct cs_rows *rows,
                                   struct cs_cfi_stats *stats, struct cs_error *err);
+// Makes room for so many rows. Returns false if there is no memory.
+bool cs_rows_reserve(struct cs_rows *rows, uint32_t capacity);
 void cs_rows_free(struct cs_rows *rows);

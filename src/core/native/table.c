@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "native/cfi.h"
 #include "native/ehreturn.h"
@@ -163,16 +164,16 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
     return CS_ELF_MALFORMED;
   }
   size_t size = (size_t)(elf->eh_frame_end - elf->eh_frame);
-  uint8_t *bytes = size < UINT32_MAX ? malloc(size) : NULL;
+  uint8_t *bytes = size < UINT32_MAX ? cs_pages_grow(NULL, 0, size) : NULL;
   if (bytes == NULL || !cs_process_memory_read(&native->process, elf->eh_frame, bytes, size)) {
-    free(bytes);
+    cs_pages_free(bytes, size);
     return CS_ELF_UNREADABLE;
   }
   struct cs_cfi_section section = {bytes,    size,           elf->eh_frame,
                                    elf->hdr, elf->fde_count, &native->process};
   enum cs_cfi_result result =
       cs_cfi_compile(&section, candidate->begin, candidate->end, &native->rules, rows, stats, err);
-  free(bytes);
+  cs_pages_free(bytes, size);
   struct cs_process_memory *process = &native->process;
   if (result == CS_CFI_OK)
     return cs_ehreturn_apply(process, candidate->begin, stats, &native->rules, rows) &&
@@ -204,11 +205,11 @@ static void correct_rows(struct cs_native *native, const struct cs_candidate *ca
                          struct cs_rows *rows) {
   enum { MAX_TEXT = 64 << 20 };  // a single-file program has 8 MB
   size_t size = (size_t)(candidate->end - candidate->begin);
-  uint8_t *bytes = size <= MAX_TEXT ? malloc(size) : NULL;
+  uint8_t *bytes = size <= MAX_TEXT ? cs_pages_grow(NULL, 0, size) : NULL;
   unsigned found = 0;
   if (bytes != NULL && cs_process_memory_read(&native->process, candidate->begin, bytes, size))
     (void)cs_quirks_apply(bytes, size, &native->rules, rows, &found);
-  free(bytes);
+  cs_pages_free(bytes, size);
   if ((int)found < CS_QUIRKS)
     cs_log(
         "%s: %u of %u functions with wrong unwind data were found; walks that meet the others "

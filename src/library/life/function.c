@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "codemap/method.h"
@@ -199,6 +200,10 @@ void cs_functions_forget(void) {
     uint64_t key = cs_load_acquire(&cache[i].key);
     if (key > 1) (void)cs_cas(&cache[i].key, &key, 0);
   }
+}
+
+void cs_functions_rest(void) {
+  cs_pages_zero(cache, sizeof cache);
 }
 
 // The wait is bounded, since a resolver may wait in the CLR for a lock that our caller holds.

@@ -22,6 +22,8 @@ bool cs_function_resolve(struct cs_record *record);
 void cs_capture_read_functions(struct cs_capture *capture);
 bool cs_capture_resolve(struct cs_capture *capture);
 void cs_functions_forget(void);
+// The same when nothing looks anything up, and their memory is given back.
+void cs_functions_rest(void);
 
 // Between these two calls, cs_library_code_died waits, for a second at most, so that what the CLR
 // enumerates stays loaded. Not to be called in callbacks about unloading.

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include "base/grow.h"
 #include "images/images.h"
 #include "life/epoch.h"
 #include "life/small_stacks.h"
@@ -34,6 +35,13 @@ bool cs_library_images_init(void) {
   cs_library.world.sites = &sites;
   cs_library.world.loader = cs_native_loader(native);
   return true;
+}
+
+// The next walks find the cache as it was at the process's start.
+void cs_library_images_rest(void) {
+  pthread_mutex_lock(&lock);
+  cs_pages_zero(&sites, sizeof sites);
+  pthread_mutex_unlock(&lock);
 }
 
 static void publish(const struct cs_images *before, const struct cs_images *now) {

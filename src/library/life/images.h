@@ -8,6 +8,8 @@
 struct cs_images;
 
 bool cs_library_images_init(void);  // at start; returns false if there is no memory
+// Gives back the memory of the cached rules of call sites, when no walk is in progress.
+void cs_library_images_rest(void);
 // Looks for ELF images that have been loaded or unloaded, and publishes the new table. Costs a read
 // of /proc/self/maps even if nothing has changed, so it is called now and then, and when a walk has
 // met unknown code.

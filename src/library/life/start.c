@@ -211,8 +211,10 @@ void cs_library_stop(const IUnknown *unknown) {
     if (!cs_client_any(&left)) {
       cs_store_release(&cs_library.running, false);
       cs_store_release(&cs_signal.world, NULL);
-      (void)cs_epoch_wait();
+      bool walks_ended = cs_epoch_wait();
       wait_for_users();
+      if (walks_ended) cs_library_images_rest();
+      if (walks_ended) cs_functions_rest();
       cs_registry_rest();
       cs_library.info = NULL;
     } else if (info == cs_library.info) {

@@ -53,6 +53,7 @@ named() {
   ! unseen "$WORK/stacks.folded" > "$WORK/unseen" || bad "$1: no $(cat "$WORK/unseen")"
   pass "$1: $(sed -n 's/^clrsnap: \([0-9]* samples\).*/\1/p' "$WORK/said")"
 }
+not_recorded() { ! recorded_now "$PID"; }
 # record_named WHAT OPTIONS...: a recording by attach is so. A loaded machine may have no processor for a thread within a second.
 record_named() {
   local what=$1 seconds
@@ -145,3 +146,16 @@ timeout 30 "$clrsnap" record -d 1 -o "$WORK/none.html" "$PID" > "$WORK/said" 2>&
 grep -q '^clrsnap: no address space for the table of threads' "$WORK/said" || bad "the command gives another reason"
 finish 42
 pass "a recording that is given up"
+
+# What stays is what the next recording needs: no more than this of memory of the process's own.
+start names 600000
+own_kib() { awk '/^RssAnon/ { print $2 }' "/proc/$PID/status"; }
+sleep 1
+before=$(own_kib)
+record -d 1 "$PID"
+until_true 30 not_recorded || bad "the agent's thread stays"
+stays=$(($(own_kib) - before))
+[ $stays -lt 4608 ] || bad "$stays KiB stay in the program"
+kill "$PID"
+finish 143
+pass "what stays: $stays KiB"

@@ -289,10 +289,8 @@ static void describe(const uint8_t *code, uint32_t at) {
   cs_process_memory_init(&self, 0);
   cs_rows_free(&rows);
   static const uint32_t ips[] = {0, 16, 64, 80};
-  rows.ip = malloc(sizeof ips);
-  rows.rule = malloc(4 * sizeof *rows.rule);
-  rows.count = rows.capacity = 4;
-  assert_true(rows.ip != NULL && rows.rule != NULL);
+  assert_true(cs_rows_reserve(&rows, 4));
+  rows.count = 4;
   memcpy(rows.ip, ips, sizeof ips);
   rows.rule[0] = rows.rule[2] = 0;
   rows.rule[1] = rows.rule[3] = CS_NO_RULE;

@@ -190,13 +190,10 @@ static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rul
   while (last < rows->count && rows->ip[last] < end) after = rows->rule[last++];
   bool has_end = last < rows->count && rows->ip[last] == end;
   uint32_t count = rows->count + quirk->places + 1;
-  uint32_t *ip = malloc(count * sizeof *ip);
-  uint16_t *rule = malloc(count * sizeof *rule);
-  if (ip == NULL || rule == NULL) {
-    free(ip);
-    free(rule);
-    return false;
-  }
+  struct cs_rows out = {0};
+  if (!cs_rows_reserve(&out, count)) return false;
+  uint32_t *ip = out.ip;
+  uint16_t *rule = out.rule;
   for (; n < first; n++) ip[n] = rows->ip[n], rule[n] = rows->rule[n];
   for (unsigned i = 0; i < quirk->places; i++, n++) {
     ip[n] = at + quirk->place[i].at;
@@ -204,9 +201,9 @@ static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rul
   }
   if (!has_end) ip[n] = end, rule[n++] = after;
   for (uint32_t i = last; i < rows->count; i++, n++) ip[n] = rows->ip[i], rule[n] = rows->rule[i];
-  free(rows->ip);
-  free(rows->rule);
-  *rows = (struct cs_rows){.ip = ip, .rule = rule, .count = n, .capacity = count};
+  out.count = n;
+  cs_rows_free(rows);
+  *rows = out;
   return true;
 }
 
