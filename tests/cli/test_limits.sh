@@ -43,6 +43,7 @@ if prlimit --as=$((1024 * MiB)) "$CLRSNAP" version >/dev/null 2>&1; then
     prlimit --as=$(((least + more) * MiB)) "$CLRSNAP" record --buffer 16 -o l.clrsnap -- "$FAKE" golden 3 >out 2>err || got=$?
     { [ $got = 3 ] || [ $got = 1 ] || [ $got = 99 ]; } || fail "record with $((least + more)) MiB: $got: $(tail -3 err)"
     { [ -e l.clrsnap ] || grep -q '^clrsnap: ' err; } || fail "record with $((least + more)) MiB: no file, and no word"
+    [ ! -e l.clrsnap ] || grep -q '^clrsnap: the program has [0-9]* MiB of address space (ulimit -v)' err || fail "the limit is not said"
     [ ! -e l.clrsnap ] || "$CLRSNAP" report -o - l.clrsnap >out 2>err || fail "what is left cannot be read: $(cat err)"
   done
 fi

@@ -78,9 +78,17 @@ static void check_files(struct cs_doctor *d, pid_t pid) {
     free(folder);
   }
   free(agent);
-  bool good = cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, &err);
-  cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "its shared memory", NULL, "%s",
-                 good ? "can be shared with it" : err.text);
+  bool good = cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, CS_WIRE_TIMED_MODES, &err);
+  bool events = good && cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, CS_WIRE_AGENT_MODES, &err);
+  cs_doctor_note(d,
+                 events ? CS_FINDING_GOOD
+                 : good ? CS_FINDING_NOTE
+                        : CS_FINDING_FAULT,
+                 "its shared memory", NULL, "%s%s",
+                 events ? "can be shared with it"
+                 : good ? "can be shared with it, in the modes cpu and wall only: "
+                        : "",
+                 events ? "" : err.text);
 }
 
 // In a child process, whose end detaches from the process; PTRACE_SEIZE does not stop it.

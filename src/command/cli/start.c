@@ -4,6 +4,7 @@
 #include "cli/start.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "cli/process_name.h"
 #include "process/attach.h"
@@ -12,6 +13,7 @@
 #include "process/proc.h"
 #include "session/attach_agent.h"
 #include "session/hand_over.h"
+#include "util/say.h"
 
 bool cs_start_prepare(struct cs_start *s, struct cs_error *err) {
   const struct cs_agent_options *o = s->options;
@@ -40,11 +42,23 @@ static bool load(struct cs_start *s, struct cs_error *err) {
   return good;
 }
 
+// How much the program needs is not known, so it is started nevertheless.
+static void warn_of_limit(const struct cs_consumer_opts *ask) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  cs_say(
+      "the program has %llu MiB of address space (ulimit -v), of which the recording takes up "
+      "to %llu: if it runs out of memory, raise the limit",
+      (unsigned long long)limit.rlim_cur >> 20,
+      (unsigned long long)cs_attach_address_space(ask->capacity, ask->modes) >> 20);
+}
+
 bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err) {
   const struct cs_agent_options *o = s->options;
   struct cs_session *session = s->session;
   *exit_code = CS_EXIT_FAILURE;
   if (o->pid != 0) return load(s, err);
+  warn_of_limit(&o->ask);
   if (!cs_consumer_create(&session->consumer, &o->ask, err)) return false;
   if (o->ask.inlined && setenv(CS_RICH_DEBUG_INFO, "1", 1) != 0)
     return cs_error_set(err, "out of memory");

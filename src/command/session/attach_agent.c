@@ -15,8 +15,16 @@
 #include "process/proc.h"
 #include "util/say.h"
 
-// What the agent needs besides the shared memory: its library, its ring, stacks and tables.
-#define OWN_BYTES (32u << 20)
+enum {
+  MIB = 1 << 20,
+  // Besides the shared memory: the library, its tables, its ring, stacks, and what malloc reserves
+  // for a thread, 64 MiB. Little of it is ever used.
+  OWN_MIB = 128,
+  // Modes of events have a second thread, and the runtime starts some, with arenas of their own.
+  EVENTS_MIB = 208,
+  // A program whose allocations fail ends.
+  LEFT_MIB = 64,
+};
 #define EXPLAIN_NS 1000000000ull
 
 // Returns a soft limit in /proc/PID/limits, or UINT64_MAX if there is none, or it cannot be read.
@@ -40,10 +48,27 @@ static uint64_t address_space_of(pid_t pid) {
   return kib * 1024;
 }
 
-bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err) {
+uint64_t cs_attach_address_space(uint64_t bytes, uint32_t modes) {
+  bool events = (modes & CS_WIRE_AGENT_MODES & ~CS_WIRE_TIMED_MODES) != 0;
+  return bytes + (events ? OWN_MIB + EVENTS_MIB : OWN_MIB) * (uint64_t)MIB;
+}
+
+// The limit may be lowered, or the program may need more, later.
+static bool check_address_space(pid_t pid, uint64_t needed, struct cs_error *err) {
+  uint64_t space = limit_of(pid, "Max address space"), used = address_space_of(pid);
+  uint64_t left = space > used ? space - used : 0;
+  if (space == UINT64_MAX || left >= needed + LEFT_MIB * (uint64_t)MIB) return true;
+  return cs_error_set(err,
+                      "process %d has %" PRIu64
+                      " MiB of address space left (RLIMIT_AS); a recording takes up to %" PRIu64
+                      " MiB, and %d must stay for the program, which would end without them: raise "
+                      "the limit (prlimit --as)",
+                      (int)pid, left / MIB, needed / MIB, LEFT_MIB);
+}
+
+bool cs_attach_check_memory(pid_t pid, uint64_t bytes, uint32_t modes, struct cs_error *err) {
   char path[32];
-  uint64_t files = limit_of(pid, "Max file size"), space = limit_of(pid, "Max address space");
-  uint64_t used = address_space_of(pid), needed = bytes + OWN_BYTES;
+  uint64_t files = limit_of(pid, "Max file size");
   (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
   if (access(path, R_OK | X_OK) != 0)
     return cs_error_set(err,
@@ -56,13 +81,7 @@ bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err) {
                         " KiB at most (RLIMIT_FSIZE), and "
                         "shared memory counts: %" PRIu64 " KiB are needed; use a smaller --buffer",
                         (int)pid, files / 1024, (bytes + CS_WIRE_HEADER_BYTES) / 1024);
-  if (space != UINT64_MAX && (used > space || space - used < needed))
-    return cs_error_set(err,
-                        "process %d has %" PRIu64
-                        " KiB of address space left (RLIMIT_AS), and a "
-                        "recording takes about %" PRIu64 " KiB; use a smaller --buffer",
-                        (int)pid, space > used ? (space - used) / 1024 : 0, needed / 1024);
-  return true;
+  return check_address_space(pid, cs_attach_address_space(bytes, modes), err);
 }
 
 struct attempt {
@@ -118,7 +137,7 @@ bool cs_attach_agent(struct cs_session *session, const char *library,
   struct attempt attempt = {
       .session = session, .invitation = &invitation, .explain_ns = cs_clock_now_ns() + EXPLAIN_NS};
   if (data == NULL) return cs_error_set(err, "out of memory");
-  bool good = cs_attach_check_memory(session->child, opts->capacity, err) &&
+  bool good = cs_attach_check_memory(session->child, opts->capacity, opts->modes, err) &&
               cs_consumer_invite(&session->consumer, opts, &invitation, err);
   if (good) {
     cs_diag_put(data, &invitation, sizeof invitation);

@@ -4,9 +4,12 @@
 
 #include "session/session.h"
 
-// Checks that the process can share so much memory with us, as far as its limits and our rights
-// show.
-bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err);
+// Returns how much of a program's address space a recording of these modes takes at most, with
+// shared memory of so many bytes.
+uint64_t cs_attach_address_space(uint64_t bytes, uint32_t modes);
+// Checks that the process can share so much memory with us, and has the address space for a
+// recording of these modes, as far as its limits and our rights show.
+bool cs_attach_check_memory(pid_t pid, uint64_t bytes, uint32_t modes, struct cs_error *err);
 
 // Makes the session's process load the agent's library `library`. The agent creates the memory for
 // the session's consumer and begins to record into it at once. Ends early when the session is

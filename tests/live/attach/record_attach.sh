@@ -138,14 +138,25 @@ done
 named "until the program's end"
 finish 42
 
-# A recording that cannot begin: the command says why, and the program, which runs on, says nothing.
-start names 3000
+# A program with too little address space: the command says so before anything is done to it, and it runs on.
+start names 600000
 size=$(awk '/^VmSize/ { print $2 }' "/proc/$PID/status")
-prlimit --pid "$PID" --as=$(((size + 50000) * 1024)) || fail "prlimit"
-timeout 30 "$clrsnap" record -d 1 -o "$WORK/none.html" "$PID" > "$WORK/said" 2>&1 && bad "a recording without address space"
-grep -q '^clrsnap: no address space for the table of threads' "$WORK/said" || bad "the command gives another reason"
-finish 42
-pass "a recording that is given up"
+refused() {
+  timeout 300 "$clrsnap" record -d 1 -o "$WORK/none.html" "$@" "$PID" > "$WORK/said" 2>&1 && bad "a recording without address space"
+  grep -qE "^clrsnap: process $PID has [0-9]+ MiB of address space left" "$WORK/said" || bad "the command gives another reason"
+  ! grep -q libclrsnap "/proc/$PID/maps" || bad "the library was loaded nevertheless"
+}
+prlimit --pid "$PID" --as=$(((size + 180 * 1024) * 1024)): || fail "prlimit"
+refused
+prlimit --pid "$PID" --as=$(((size + 230 * 1024) * 1024)): || fail "prlimit"
+refused --mode alloc
+rc=0
+"$clrsnap" doctor "$PID" > "$WORK/said" 2>&1 || rc=$?
+[ $rc = 0 ] && grep -q '^note  its shared memory .*in the modes cpu and wall only' "$WORK/said" || bad "doctor does not say it: $rc"
+record -d 1 "$PID"
+kill "$PID"
+finish 143
+pass "a limit of the address space"
 
 # What stays is what the next recording needs: no more than this of memory of the process's own.
 start names 600000
