@@ -14,6 +14,7 @@
 #include "util/say.h"
 
 enum { DEFAULT_LIMIT_S = 2, MOST_LIMIT_S = 600 };
+#define LEAST_LIMIT_S 0.01  // to stop all threads takes some ms; with less, nothing would be read
 
 struct options {
   pid_t pid;
@@ -27,8 +28,9 @@ static const struct cs_option table[] = {
     {0, "filter", "TEXT", "only operations with TEXT in a method, a class or a file", NULL,
      ASYNC(filter)},
     {0, "json", NULL, "one JSON object", NULL, ASYNC(json)},
-    {0, "stop-limit", "SECONDS", "stop the process for no longer than this (2)", cs_set_seconds,
-     ASYNC(take.limit_s), .least = 0.001, .most = MOST_LIMIT_S},
+    {0, "stop-limit", "SECONDS",
+     "after this, read no more and let the process run on, which takes some ms (2; 0.01 or more)",
+     cs_set_seconds, ASYNC(take.limit_s), .least = LEAST_LIMIT_S, .most = MOST_LIMIT_S},
     {0}};
 static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
 static const struct options defaults = {.take = {.limit_s = DEFAULT_LIMIT_S, .contexts = true},
