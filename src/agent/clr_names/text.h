@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A text in a buffer of fixed size, to which texts are added, and which is always terminated. What
 // does not fit is left out, from the start of a character on, and sets `cut`. A text that is cut
-// ends with "…~" and six digits of a hash of the whole text, unless the buffer is small, so that two
-// long names that begin alike are not taken for one. Not for handlers.
+// ends with "…~" and six digits of a hash of the whole text, unless the buffer is small: two long
+// names that begin alike are not taken for one. Not for handlers.
 #pragma once
 
 #include "clrsnap/cortypes.h"
