@@ -14,7 +14,7 @@ as it should be. A pair is left out where other programs have used more of the p
 
 What no other program disturbs: of the samples that perf takes of a server while it is recorded, the shares of the agent's
 threads, of the agent's code in the program's threads, and of the kernel's work for signals. Neither the runtime's work for its
-events is in them nor what the kernel does with interrupts disabled, such as to switch the clocks of the engine perf."""
+events is in them nor what the kernel does with interrupts disabled, such as to switch the clocks of the perf engine."""
 import collections
 import math
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """real.py BUILD [--json FILE] [--only PROGRAM]: for how long a sample holds a thread up in real programs, and for how long a signal
-with an empty handler does at the same instants: in one recording every other signal, at random, has an empty handler. Mode cpu, by
-the engine perf: from the kernel's own time-stamp of the interruption of user mode to the end of the handler, including the delivery
-of the signal. Mode wall sends signals, of whose arrival nothing says when it was: to the handler's time the median delivery in mode
-cpu of the same program is added. The way back from the handler (sigreturn, some 0.3 us) is in none of the numbers."""
+with an empty handler does at the same instants: in one recording every other signal, at random, has an empty handler. CPU mode, by
+the perf engine: from the kernel's own time-stamp of the interruption of user mode to the end of the handler, including the delivery
+of the signal. Wall mode sends signals, of whose arrival nothing says when it was: to the handler's time the median delivery in CPU
+mode of the same program is added. The way back from the handler (sigreturn, some 0.3 us) is in none of the numbers."""
 import os
 import signal
 import subprocess
@@ -73,7 +73,7 @@ PROGRAMS = {"demo": demo, "csc": csc, "kestrel": kestrel}
 
 
 def summarize(notes, mode, delivery):
-    """delivery: an empty handler's p50 and p99 in mode cpu, which are added where the time of the interruption is not known."""
+    """delivery: an empty handler's p50 and p99 in cpu mode, which are added where the time of the interruption is not known."""
     row = {"mode": mode}
     for kind in ("empty", "full"):
         column = {}

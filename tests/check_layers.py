@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_layers.py SOURCE: the layout of src/ is the one that the table of docs/design.md describes. Every room is in
-the table, uses exactly the rooms that it names, none of a building above its own, and no room uses itself through
-others. What a building does differently on each architecture is in arch/ARCHITECTURE/room, and belongs to the room; a
+"""check_layers.py SOURCE: the layout of src/ is the one that the table of docs/design.md describes. Every component is in
+the table, uses exactly the components that it names, none of a layer above its own, and no component uses itself through
+others. What a layer does differently on each architecture is in arch/ARCHITECTURE/component, and belongs to the component; a
 header there that other code includes is there for each architecture, and no other file there names what only one has.
-Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
-docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, those of
-C at most 100 columns (a formatter leaves comments as they are), a room at most 40 files, and so has each folder of
+Files of a component that use each other's functions, directly or through third ones, are a cycle: each is in
+docs/design.md's list of cycles with its reason, and the list has no others. Each file has at most 500 lines, those of
+C at most 100 columns (a formatter leaves comments as they are), a component at most 40 files, and so has each folder of
 tests/; a header begins with #pragma once; no two structs have one name.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
@@ -15,8 +15,8 @@ import re
 import sys
 import tempfile
 
-# The buildings that each building may use. Headers of `clrsnap` are the public ones (include/clrsnap).
-BUILDINGS = {
+# The layers that each layer may use. Headers of `clrsnap` are the public ones (include/clrsnap).
+LAYERS = {
     "core": {"core"},
     "wire": {"core"},
     "library": {"core", "library"},
@@ -25,7 +25,7 @@ BUILDINGS = {
 }
 MOST_LINES, MOST_FILES, MOST_COLUMNS = 500, 40, 100
 ROW = re.compile(r"^\| `([a-z_/]+)`[ *]*\|.*\|([^|]*)\|$", re.M)
-CIRCLE = re.compile(r"^\| `([a-z_/]+)`: ((?:`[a-z_0-9]+`(?:, )?)+) \| *\S", re.M)
+CYCLE = re.compile(r"^\| `([a-z_/]+)`: ((?:`[a-z_0-9]+`(?:, )?)+) \| *\S", re.M)
 DEFINED = re.compile(r"^([A-Za-z_][^;={}()#]*?)\b(\w+)\([^;{}]*\)[^;{}()]*\{", re.M)
 DECLARED = re.compile(r"^[A-Za-z_][^;={}#]*\([^;={}]*\)[^;={}()]*;", re.M)
 INCLUDE = re.compile(r'^ *# *include +"([a-z_]+)/([a-z_0-9]+\.h)"', re.M)
@@ -49,79 +49,79 @@ def subfolders(folder):
 
 
 def folders(source):
-    """Each room of each architecture as (building, room, its folders). The wire is a building with a single room."""
-    for building in subfolders(os.path.join(source, "src")):
-        folder = os.path.join(source, "src", building)
+    """Each component of each architecture as (layer, component, its folders). The wire is a layer with a single component."""
+    for layer in subfolders(os.path.join(source, "src")):
+        folder = os.path.join(source, "src", layer)
         machines = subfolders(os.path.join(folder, "arch"))
-        for room in subfolders(folder):
-            own = [os.path.join(folder, "arch", machine, room) for machine in machines]
-            if room != "arch":
+        for component in subfolders(folder):
+            own = [os.path.join(folder, "arch", machine, component) for machine in machines]
+            if component != "arch":
                 for arch in [path for path in own if os.path.isdir(path)] or [None]:
-                    yield building, room, [os.path.join(folder, room), *([arch] if arch else [])]
+                    yield layer, component, [os.path.join(folder, component), *([arch] if arch else [])]
         for machine in machines:
-            for room in subfolders(os.path.join(folder, "arch", machine)):
-                if not os.path.isdir(os.path.join(folder, room)):
-                    yield building, room, [os.path.join(folder, "arch", machine, room)]
+            for component in subfolders(os.path.join(folder, "arch", machine)):
+                if not os.path.isdir(os.path.join(folder, component)):
+                    yield layer, component, [os.path.join(folder, "arch", machine, component)]
         if any(name.endswith(CODE) for name in os.listdir(folder)):
-            yield building, building, [folder]
+            yield layer, layer, [folder]
 
 
 def files(paths, endings=CODE):
-    """The paths of a room's files."""
+    """The paths of a component's files."""
     return [os.path.join(folder, name) for folder in paths for name in sorted(os.listdir(folder))
             if name.endswith(endings)]
 
 
 def table(source):
-    """For each room, the rooms that the table gives it."""
+    """For each component, the components that the table gives it."""
     text = read(os.path.join(source, "docs", "design.md"))
     return {name.split("/")[-1]: set(re.findall(r"[a-z_]+", used)) - {"nothing"} for name, used in ROW.findall(text)}
 
 
-def arrows(paths, room):
+def arrows(paths, component):
     used = set()
     for path in files(paths):
         used |= {header for header, _ in INCLUDE.findall(read(path))}
-    return used - {room}
+    return used - {component}
 
 
-def check_arrows(rooms, allowed):
-    building_of = {room: building for building, room, _ in rooms}
+def check_arrows(components, allowed):
+    layer_of = {component: layer for layer, component, _ in components}
     places = collections.defaultdict(list)
-    for building, room, paths in rooms:
-        places[building, room] += paths
-    for (building, room), paths in places.items():
-        if building not in BUILDINGS:
-            yield f"src/{building} is no building"
+    for layer, component, paths in components:
+        places[layer, component] += paths
+    for (layer, component), paths in places.items():
+        if layer not in LAYERS:
+            yield f"src/{layer} is no layer"
             continue
-        if room not in allowed:
-            yield f"{building}/{room} is not in the table of docs/design.md"
+        if component not in allowed:
+            yield f"{layer}/{component} is not in the table of docs/design.md"
             continue
-        used = arrows(paths, room)
-        for other in sorted(used - allowed[room]):
-            yield f"{building}/{room} uses {other}, which the table does not give it"
-        for other in sorted(allowed[room] - used):
-            yield f"{building}/{room} does not use {other}, though the table says so"
+        used = arrows(paths, component)
+        for other in sorted(used - allowed[component]):
+            yield f"{layer}/{component} uses {other}, which the table does not give it"
+        for other in sorted(allowed[component] - used):
+            yield f"{layer}/{component} does not use {other}, though the table says so"
         for other in sorted(used):
-            if other != "clrsnap" and building_of.get(other) not in BUILDINGS[building]:
-                yield f"{building}/{room} uses {other}, which is of the building {building_of.get(other)}"
-    for room in sorted(set(allowed) - set(building_of)):
-        yield f"the table of docs/design.md has {room}, which is no folder"
+            if other != "clrsnap" and layer_of.get(other) not in LAYERS[layer]:
+                yield f"{layer}/{component} uses {other}, which is of the layer {layer_of.get(other)}"
+    for component in sorted(set(allowed) - set(layer_of)):
+        yield f"the table of docs/design.md has {component}, which is no folder"
 
 
-def check_circles(allowed):
+def check_cycles(allowed):
     done = set()
 
-    def visit(room, above):
-        if room in above:
-            yield "a circle of rooms: " + " -> ".join([*above[above.index(room):], room])
-        elif room not in done:
-            for other in sorted(allowed.get(room, ())):
-                yield from visit(other, [*above, room])
-            done.add(room)
+    def visit(component, above):
+        if component in above:
+            yield "a cycle of components: " + " -> ".join([*above[above.index(component):], component])
+        elif component not in done:
+            for other in sorted(allowed.get(component, ())):
+                yield from visit(other, [*above, component])
+            done.add(component)
 
-    for room in sorted(allowed):
-        yield from visit(room, [])
+    for component in sorted(allowed):
+        yield from visit(component, [])
 
 
 def code_of(text):
@@ -130,7 +130,7 @@ def code_of(text):
 
 
 def uses_of_files(paths):
-    """For each stem, the other stems of the room whose functions its files use. A stem is a.c and a.h together."""
+    """For each stem, the other stems of the component whose functions its files use. A stem is a.c and a.h together."""
     texts = collections.defaultdict(str)
     for path in files(paths):
         texts[os.path.basename(path).rsplit(".", 1)[0]] += read(path) + "\n"
@@ -151,27 +151,27 @@ def reach_of(uses, start):
     return reached
 
 
-def circles_of(uses):
+def cycles_of(uses):
     reach = {stem: reach_of(uses, stem) for stem in uses}
     return {frozenset(b for b in reach[a] if a in reach[b]) for a in uses if a in reach[a]}
 
 
-def check_file_circles(rooms, source):
-    listed = {(room, frozenset(re.findall(r"\w+", stems)))
-              for room, stems in CIRCLE.findall(read(os.path.join(source, "docs", "design.md")))}
-    names = {name: f"{building}/{name}".replace("wire/wire", "wire") for building, name, _ in rooms}
-    there = {(names[room], circle) for _, room, paths in rooms for circle in circles_of(uses_of_files(paths))}
-    for room, circle in sorted(there - listed, key=str):
-        yield f"a circle of files in {room}, which docs/design.md gives no reason for: {', '.join(sorted(circle))}"
-    for room, circle in sorted(listed - there, key=str):
-        yield f"docs/design.md has a circle of files in {room} that is none: {', '.join(sorted(circle))}"
+def check_file_cycles(components, source):
+    listed = {(component, frozenset(re.findall(r"\w+", stems)))
+              for component, stems in CYCLE.findall(read(os.path.join(source, "docs", "design.md")))}
+    names = {name: f"{layer}/{name}".replace("wire/wire", "wire") for layer, name, _ in components}
+    there = {(names[component], cycle) for _, component, paths in components for cycle in cycles_of(uses_of_files(paths))}
+    for component, cycle in sorted(there - listed, key=str):
+        yield f"a cycle of files in {component}, which docs/design.md gives no reason for: {', '.join(sorted(cycle))}"
+    for component, cycle in sorted(listed - there, key=str):
+        yield f"docs/design.md has a cycle of files in {component} that is none: {', '.join(sorted(cycle))}"
 
 
-def check_names(rooms):
+def check_names(components):
     places = collections.defaultdict(set)
-    for building, room, paths in rooms:
+    for layer, component, paths in components:
         for path in files(paths):
-            text, where = read(path), f"{building}/{room}/{os.path.basename(path)}"
+            text, where = read(path), f"{layer}/{component}/{os.path.basename(path)}"
             if path.endswith(".h") and "#pragma once\n" not in text:
                 yield f"{where} lacks #pragma once"
             for kind in re.findall(r"^(?:struct|enum|union) cs_\w+(?= \{)", text, re.M):
@@ -181,13 +181,13 @@ def check_names(rooms):
             yield f"{name} stands in {', '.join(sorted(where))}"
 
 
-def check_sizes(rooms):
-    for building, room, paths in rooms:
+def check_sizes(components):
+    for layer, component, paths in components:
         all_files = files(paths, TEXT)
         if len(all_files) > MOST_FILES:
-            yield f"{building}/{room} has {len(all_files)} files; {MOST_FILES} are allowed"
+            yield f"{layer}/{component} has {len(all_files)} files; {MOST_FILES} are allowed"
         for path in all_files:
-            lines, name = read(path).split("\n"), f"{building}/{room}/{os.path.basename(path)}"
+            lines, name = read(path).split("\n"), f"{layer}/{component}/{os.path.basename(path)}"
             if len(lines) > MOST_LINES + 1:
                 yield f"{name} has {len(lines) - 1} lines; {MOST_LINES} are allowed"
             for number, line in enumerate(lines, 1):
@@ -203,22 +203,22 @@ def check_tests(source):
 
 
 def check_architectures(source):
-    """Each header of an architecture that code outside of it includes is there for every one; and in a building with
+    """Each header of an architecture that code outside of it includes is there for every one; and in a layer with
     architectures, no file outside of them has names or instructions of one."""
-    for building in subfolders(os.path.join(source, "src")):
-        top = os.path.join(source, "src", building, "arch")
+    for layer in subfolders(os.path.join(source, "src")):
+        top = os.path.join(source, "src", layer, "arch")
         machines = subfolders(top)
         headers = {machine: {os.path.relpath(os.path.join(at, name), os.path.join(top, machine))
                              for at, _, names in os.walk(os.path.join(top, machine)) for name in names
                              if name.endswith(".h")} for machine in machines}
-        used = {f"{room}/{header}" for at, _, names in os.walk(os.path.join(source, "src")) for name in names
+        used = {f"{component}/{header}" for at, _, names in os.walk(os.path.join(source, "src")) for name in names
                 if name.endswith(CODE) and "/arch/" not in at + "/"
-                for room, header in INCLUDE.findall(read(os.path.join(at, name)))}
+                for component, header in INCLUDE.findall(read(os.path.join(at, name)))}
         for header in sorted(used & set().union(*headers.values())):
             for machine in machines:
                 if header not in headers[machine]:
-                    yield f"{building}/arch/{machine} lacks {header}, which code of all architectures includes"
-        for at, _, names in os.walk(os.path.join(source, "src", building)) if machines else ():
+                    yield f"{layer}/arch/{machine} lacks {header}, which code of all architectures includes"
+        for at, _, names in os.walk(os.path.join(source, "src", layer)) if machines else ():
             for path in [os.path.join(at, name) for name in sorted(names) if name.endswith(CODE)]:
                 found = None if "/arch/" in path else OF_ONE.search(EMBEDDED.sub("", code_of(read(path))))
                 if found:
@@ -226,16 +226,16 @@ def check_architectures(source):
 
 
 def check(source):
-    rooms, allowed = list(folders(source)), table(source)
-    found = [*check_arrows(rooms, allowed), *check_circles(allowed), *check_file_circles(rooms, source),
-             *check_names(rooms), *check_sizes(rooms), *check_tests(source),
+    components, allowed = list(folders(source)), table(source)
+    found = [*check_arrows(components, allowed), *check_cycles(allowed), *check_file_cycles(components, source),
+             *check_names(components), *check_sizes(components), *check_tests(source),
              *check_architectures(source)]
-    return list(dict.fromkeys(found)) if rooms else ["there are no rooms"]
+    return list(dict.fromkeys(found)) if components else ["there are no components"]
 
 
 def self_test():
     good = {
-        "docs/design.md": "| room | does | uses |\n| `core/base` | x | nothing |\n| `core/walk` * | x | base |\n"
+        "docs/design.md": "| component | does | uses |\n| `core/base` | x | nothing |\n| `core/walk` * | x | base |\n"
         "| `command/cli` | x | walk |\n",
         "src/core/base/base.h": "#pragma once\nstruct cs_base {\n",
         "src/core/walk/walk.c": '#include "base/base.h"\n#include "walk/walk.h"\n',
@@ -245,13 +245,13 @@ def self_test():
         "not in the table": {"src/core/new/new.c": "\n"},
         "which the table does not give it": {"src/command/cli/main.c": '#include "walk/a.h"\n#include "base/base.h"\n'},
         "though the table says so": {"src/command/cli/main.c": "\n"},
-        "which is of the building command": {"src/core/walk/walk.c": '#include "base/a.h"\n#include "cli/a.h"\n'},
+        "which is of the layer command": {"src/core/walk/walk.c": '#include "base/a.h"\n#include "cli/a.h"\n'},
         "which is no folder": {"docs/design.md": good["docs/design.md"] + "| `core/gone` | x | nothing |\n"},
-        "a circle of rooms: base -> walk -> base": {
+        "a cycle of components: base -> walk -> base": {
             "docs/design.md": good["docs/design.md"].replace("nothing", "walk"),
             "src/core/base/base.h": '#include "walk/walk.h"\n',
         },
-        "a circle of files in core/base, which docs/design.md gives no reason for: a, b": {
+        "a cycle of files in core/base, which docs/design.md gives no reason for: a, b": {
             "src/core/base/base.h": good["src/core/base/base.h"] + "int f(int);\nint g(int x);\n",
             "src/core/base/a.c": '#include "base/base.h"\nint f(int x) {\n  return g(x);\n}\n',
             "src/core/base/b.c": '#include "base/base.h"\nint g(\n  int x) {\n  return f(x - 1);\n}\n',
@@ -261,7 +261,7 @@ def self_test():
             "src/core/base/d.h": "inline int d(int x) {\n  return e(x);\n}\n",
             "src/core/base/e.c": "int (*const e)(int) = c;\nstruct s *e(struct s *x) {\n  return x;\n}\n",
         },
-        "has a circle of files in core/base that is none: a, b": {
+        "has a cycle of files in core/base that is none: a, b": {
             "docs/design.md": good["docs/design.md"] + "| `core/base`: `a`, `b` | recursion |\n",
             "src/core/base/b.c": "static int f(int x) {\n  return x;\n}\nint g(int x) {\n  // Not a().\n  return f(x);\n}\n",
             "src/core/base/b.h": "int a(int x);\n",

@@ -17,7 +17,7 @@ import tempfile
 LIMIT = 4608
 RED_ZONE = 128  # below its stack pointer, available to a leaf function
 ROOTS = ("cs_signal_handler", "cs_urg_handler", "cs_activation_handler")
-ROOMS = ("mem", "images", "codemap", "unwind", "walk", "signal")
+COMPONENTS = ("mem", "images", "codemap", "unwind", "walk", "signal")
 POINTERS = re.compile(r"src/(core/mem/mem\.[ch]|library/signal/handler\.c):\d+:\d+$")
 DOCS = re.compile(r"needs at most ([\d,]+) bytes of stack")
 
@@ -85,7 +85,7 @@ def measure(commands, roots):
 def island(build, source):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
-    island = re.compile(re.escape(source) + rf"/src/(core|library)/(arch/\w+/)?({'|'.join(ROOMS)})/")
+    island = re.compile(re.escape(source) + rf"/src/(core|library)/(arch/\w+/)?({'|'.join(COMPONENTS)})/")
     return [(e["directory"], shlex.split(e["command"])) for e in entries
             if island.match(e["file"]) and "cs_island.dir" in e["command"]]
 

@@ -40,7 +40,7 @@ enum cs_wire_mode {
 #define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
 #define CS_WIRE_AGENT_MODES (CS_WIRE_ALL_MODES & ~CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC))
 
-// What makes threads take samples of mode cpu, the best first.
+// What makes threads take samples of cpu mode, the best first.
 enum cs_wire_engine_kind {
   CS_WIRE_ENGINE_AUTO,   // the best one available
   CS_WIRE_ENGINE_PERF,   // the kernel's perf events: a task clock for each thread
@@ -83,7 +83,7 @@ struct cs_wire_header {
   uint32_t event_rate;      // waits and exceptions walked per second and mode; 0: by cost
   uint64_t alloc_interval;  // bytes between two objects that are walked; 0: by their cost
   uint32_t kernel;          // 1: with the kernel's frames
-  uint32_t event;           // mode cpu: counted instead of CPU time (base/perf.h); 0: CPU time
+  uint32_t event;           // cpu mode: counted instead of CPU time (base/perf.h); 0: CPU time
   uint64_t event_period;    // about how many events there are between two samples
   uint64_t command_cpu_ns;  // CPU time that the command has used, as it last reported
   // What the agent reports.
@@ -130,7 +130,7 @@ enum cs_wire_kind {
   CS_WIRE_REPEAT,    // struct cs_wire_repeat
   CS_WIRE_STOPS,     // struct cs_wire_stops; before END, if the runtime was stopped
   CS_WIRE_TICKS,     // struct cs_wire_ticks; before END, if any were left out
-  CS_WIRE_ENGINE,    // struct cs_wire_engine, strings: why, unseen; in mode cpu: at the start, when
+  CS_WIRE_ENGINE,    // struct cs_wire_engine, strings: why, unseen; in cpu mode: at the start, when
                      // the engine changes, and before END
   CS_WIRE_PUT_OFF,   // struct cs_wire_put_off; before END, if any were
   CS_WIRE_EVENTS,    // struct cs_wire_events; before END, for each mode of events
@@ -225,7 +225,7 @@ struct cs_wire_sample {
   uint16_t mode;             // enum cs_wire_mode
   uint32_t frame_count;
 };
-// Repeats the thread's last sample of mode wall: it has slept ever since.
+// Repeats the thread's last sample of wall mode: it has slept ever since.
 struct cs_wire_repeat {
   uint64_t time_ns, weight;  // as in a sample
   uint32_t thread, pad;
@@ -263,7 +263,7 @@ struct cs_wire_put_off {
 };
 
 struct cs_wire_ticks {
-  uint64_t taken, left_out;  // mode wall: looks at all threads; looks left out for lack of time
+  uint64_t taken, left_out;  // wall mode: looks at all threads; looks left out for lack of time
   uint64_t uncovered_ns;     // time of threads that no sample stands for: before their first look,
                              // and after the last one of those that have ended
   uint64_t native;  // threads that have never run managed code: those at the end, and those
@@ -272,7 +272,7 @@ struct cs_wire_ticks {
 
 // A value of 0 is unknown.
 struct cs_wire_times {
-  // Mode wall: for how long the whole process did not run because a signal, a debugger or a freezer
+  // Wall mode: for how long the whole process did not run because a signal, a debugger or a freezer
   // had stopped it. There are no samples of that time.
   uint64_t halted_ns;
   uint64_t process_ns;  // CPU time of the process while it was recorded, without the agent's thread
@@ -287,7 +287,7 @@ struct cs_wire_lost_signals {
   uint32_t silent, reserved;
 };
 
-// The looks at suspended operations, for mode async (session/looks.h). The string `why` says why
+// The looks at suspended operations, for async mode (session/looks.h). The string `why` says why
 // the last failed look failed, or is empty.
 struct cs_wire_looks {
   uint64_t looks, failed;           // successful ones, failed ones

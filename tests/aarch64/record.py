@@ -103,9 +103,9 @@ class Made:
 def judge_shares(made, engine, most, whole):
     """The share of Seven in the time of both; and, if the recording has the whole run and can tell it, that time.
 
-    A sample of the engine perf stands for the time since the thread's last one. It is wrong only if the method has changed in
+    A sample of the perf engine stands for the time since the thread's last one. It is wrong only if the method has changed in
     that time; then what is wrong of its weight is evenly distributed, so its square is a third of the weight's. A sample of
-    the engine clock says nothing of other moments than its own."""
+    the clock engine says nothing of other moments than its own."""
     mode = made.modes["cpu"]
     used = mode.facts["engine"]["used"]
     check(used == engine, f"{made.name}: engine {used}")

@@ -318,13 +318,13 @@ async function testElsewhere() {
     data.modes.push(lock);
   });
   await open(`file://${file}#search=audit`);
-  assert.strictEqual(await text("elsewhere"), "Nothing in mode cpu matches. There are hits in mode lock (1 frame).");
+  assert.strictEqual(await text("elsewhere"), "Nothing in cpu mode matches. There are hits in lock mode (1 frame).");
   await evaluate('document.querySelector("#elsewhere button").click()');
   assert.strictEqual(await evaluate('state.recording.facts.mode'), "lock");
   assert.strictEqual(await evaluate('document.getElementById("elsewhere").hidden'), true);
   assert.match(await text("matches"), /of waiting time matched, 1 frame$/);
   await open(`file://${file}#search=nowhere`);
-  assert.strictEqual(await text("elsewhere"), "Nothing in mode cpu matches. Nor does anything in another mode.");
+  assert.strictEqual(await text("elsewhere"), "Nothing in cpu mode matches. Nor does anything in another mode.");
   await open(`file://${file}#search=main`);
   assert.strictEqual(await evaluate('document.getElementById("elsewhere").hidden'), true);
 }

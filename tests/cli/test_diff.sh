@@ -84,7 +84,7 @@ cmp -s x.json z.json || fail "no output beside one that cannot be written"
 run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record --mode cpu,alloc,exception -o three.clrsnap -- "$FAKE" later
 run 0 "$CLRSNAP" diff two.clrsnap three.clrsnap
-echo "clrsnap: two.clrsnap was recorded without mode exception, which is not compared" | same err
+echo "clrsnap: two.clrsnap was recorded without exception mode, which is not compared" | same err
 [ "$(grep -c '^What grew$' out)" = 2 ] || fail "not two modes: $(cat out)"
 grep -q '^ *+75.00 *0.00 *75.00 *+75.00 *0.00 *75.00  System.Linq.Enumerable.Sum$' out || fail "alloc: $(cat out)"
 grep -Eq '^        40 sampled objects, 4.1 MB allocated in [0-9.]+ s, alloc mode, .NET 10.0.12$' out || fail "its facts: $(cat out)"
@@ -145,7 +145,7 @@ condition 1 'self(Shop.Typo) > +5%' <<X
 clrsnap: --fail-if 'self(Shop.Typo) > +5%' cannot be judged: no method in either recording has such a name
 X
 condition 1 'lock:self(*) > +5%' <<X
-clrsnap: --fail-if 'lock:self(*) > +5%' cannot be judged: mode lock is not compared
+clrsnap: --fail-if 'lock:self(*) > +5%' cannot be judged: lock mode is not compared
 X
 run 3 "$CLRSNAP" diff --fail-if 'self(*.Main) > +1%' --fail-if 'alloc:self(*.Sum) > +5%' --fail-if 'self(*) > +5%' -o x.json \
   two.clrsnap three.clrsnap
@@ -188,7 +188,7 @@ usage() {
   echo "clrsnap: $1; 'clrsnap help diff' lists the options" | same err
 }
 run 1 "$CLRSNAP" diff --mode wall wall.clrsnap after.clrsnap
-echo "clrsnap: wall.clrsnap has wall, after.clrsnap has cpu: not both have the mode wall" | same err
+echo "clrsnap: wall.clrsnap has wall, after.clrsnap has cpu: not both have wall mode" | same err
 usage "diff takes two recordings, not 1" before.clrsnap
 usage "diff takes two recordings, not 3" a b c
 usage "--normalize takes 'total', 'rate' or 'none', not 'all'" --normalize all a b

@@ -90,7 +90,7 @@ cp "$CLRSNAP" folder/bare.dbg
 run 0 "$CLRSNAP" report --symbols folder -o bare.collapsed bare.clrsnap
 grep -q '^Shop.Program.Main;\[bare\] 2000000$' bare.collapsed || fail "names of another program: $(cat bare.collapsed)"
 run 2 "$CLRSNAP" report --symbols no/folder -o bare.collapsed bare.clrsnap
-grep -q "^clrsnap: --symbols takes a folder, .* and 'no/folder' is none of these" err || fail "a folder that is not there: $(cat err)"
+grep -q "^clrsnap: --symbols takes a directory, .* and 'no/folder' is none of these" err || fail "a folder that is not there: $(cat err)"
 
 # The reader on the page that describes the format.
 sed -n '/^```python$/,/^```$/p' "$here/../../docs/recording-format.md" | grep -v '^```' >reader.py
@@ -109,7 +109,7 @@ run 0 "$CLRSNAP" report --search 'shop.*(work|late)' golden.clrsnap
 sed -n '/search for/,$p' err > found
 same found <<'X'
 clrsnap: search for 'shop.*(work|late)'
-clrsnap: mode cpu: 63.6 % in and below what matches, 18.2 % in itself, of 22.00 ms of CPU time
+clrsnap: cpu mode: 63.6 % in and below what matches, 18.2 % in itself, of 22.00 ms of CPU time
 clrsnap:    self   total  samples  method
 clrsnap:   9.1 %   54.5 %        1  Shop.Cart<System.Int32>.Work
 clrsnap:   9.1 %    9.1 %        1  Shop.Late.Comer

@@ -61,8 +61,8 @@ file "$PWD/directory.so is not a file: --profiler takes the profiler's library" 
 file "$PWD/fifo.so is not a file: --profiler takes the profiler's library" fifo.so
 file "$PWD/text.so is not a shared library (ELF): a profiler on Linux is a .so" text.so
 file "$PWD/arm.so is not for x86-64, and this clrsnap is" arm.so
-file "$PWD/plain.so is no CLR profiler: it does not export DllGetClassObject" plain.so
-file "$PWD/import.so is no CLR profiler: it does not export DllGetClassObject" import.so
+file "$PWD/plain.so is not a CLR profiler: it does not export DllGetClassObject" plain.so
+file "$PWD/import.so is not a CLR profiler: it does not export DllGetClassObject" import.so
 file "$(realpath "$CLRSNAP_LIB") is clrsnap itself: --profiler takes the profiler that is to run through it" \
   "$CLRSNAP_LIB"
 mkdir alone "with blank"

@@ -210,7 +210,7 @@ fi
 
 # ---- What is no place ----
 run 2 "$CLRSNAP" report --symbols nowhere app.clrsnap
-said "--symbols takes a folder, the URL of a symbol server, debuginfod, debuginfod\+URL or microsoft, and 'nowhere' is none of these.*"
+said "--symbols takes a directory, the URL of a symbol server, debuginfod, debuginfod\+URL or microsoft, and 'nowhere' is none of these.*"
 run 1 "$CLRSNAP" report --symbols "http://[::1" app.clrsnap
 said "--symbols: the URL of a server cannot be used: .*"
 done_testing

@@ -7,12 +7,12 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
-Record where a program spends its time, and look at recordings:
-  record        record where a program spends its time: a new one, or one that is running
+Record a program, and evaluate recordings:
+  record        record where a program spends its time, from its start or by attach
   report        make a flame graph or another format of a recording
   diff          show what grew and what shrank between two recordings
 
-Look at a program that is running:
+Inspect a running program:
   top           watch where a program spends its time, live
   stack         print the stack of every thread of a process, once
   async         print what every suspended async operation awaits, once
@@ -91,7 +91,7 @@ usage_error "--alloc takes the bytes between two objects, 100k to 1g, not '99k'$
 usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'timer'$more" record --engine timer true
-usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine clock --mode wall true
+usage_error "--engine belongs to cpu mode, which is not recorded$more" record --engine clock --mode wall true
 modes="--mode takes one or more of cpu, wall, alloc, lock, exception, gc, wait, async, holders with commas between them"
 usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true

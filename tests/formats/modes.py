@@ -114,7 +114,7 @@ def main():
                 check(mode, name, has, amount, 0.02 * amount + slack[mode], "")
         off = (0.02 if mode != "alloc" else 0.04) * true_whole + slack[mode]
         check(mode, "all", whole, true_whole, off, "")
-    # Of the program's own threads, only the one that holds these locks is in mode holders, at the place where it does.
+    # Of the program's own threads, only the one that holds these locks is in holders mode, at the place where it does.
     if form == "collapsed" and "holders" not in without:
         stacks = [(stack, v) for stack, v in stacks_of("holders") if any(frame.startswith("Modes.Program.") for frame in stack)]
         whole = sum(v for stack, v in stacks if stack[-1] == "[holds System.Object]")

@@ -38,7 +38,7 @@ PYTHON
 # No output promises an error of chance for objects that are not chosen at random.
 grep -q 'NET 9 chooses small objects by their count of bytes, not at random' err || fail "the summary does not say how objects are chosen"
 "$clrsnap" report --mode alloc --top 3 all.clrsnap 2> one.top && "$clrsnap" report --mode alloc -o one.md all.clrsnap 2> report.err &&
-  "$clrsnap" report --format md -o - all.clrsnap 2> report.err | grep '^alloc: ' > all.md || { cat report.err; fail "outputs of mode alloc"; }
+  "$clrsnap" report --format md -o - all.clrsnap 2> report.err | grep '^alloc: ' > all.md || { cat report.err; fail "outputs of alloc mode"; }
 for file in one.top one.md all.md; do
   grep -qE 'NET 9.* far off' $file && ! grep -qE '[+]-[0-9]|by up to' $file || { head -20 $file; fail "$file does not say how objects are chosen"; }
 done
@@ -58,8 +58,8 @@ done
 pass "$VERSION: allocations, locks, waits, exceptions and collections"
 
 # A single mode, also by attach.
-timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k --buffer 64 -o one.clrsnap -- "${target[@]}" 200 > truth 2> err || { cat err; fail "mode alloc alone"; }
-grep -q "samples in .* (alloc, .NET $VERSION)" err || { cat err; fail "mode alloc alone: the summary"; }
+timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k --buffer 64 -o one.clrsnap -- "${target[@]}" 200 > truth 2> err || { cat err; fail "alloc mode alone"; }
+grep -q "samples in .* (alloc, .NET $VERSION)" err || { cat err; fail "alloc mode alone: the summary"; }
 timeout -k 5 300 "${target[@]}" allocate > out 2> err &
 CHILD=$!
 until_true 60 grep -q round out || { cat err; fail "the program does not start"; }
@@ -69,8 +69,8 @@ kill "$PID"
 wait "$CHILD" 2> /dev/null
 awk '{ all += $NF } /;Modes.Program.AllocateFirst;byte\[\] / { first += $NF } /;Modes.Program.AllocateSecond;byte\[\] / { second += $NF }
   END { printf "attached: first %.1f %%, second %.1f %%\n", 100 * first / all, 100 * second / all
-    exit !(all > 0 && first > 0.48 * all && second > 0.48 * all) }' attached.folded || { cat "$WORK/said"; fail "mode alloc by attach"; }
-pass "$VERSION: mode alloc alone, and by attach"
+    exit !(all > 0 && first > 0.48 * all && second > 0.48 * all) }' attached.folded || { cat "$WORK/said"; fail "alloc mode by attach"; }
+pass "$VERSION: alloc mode alone, and by attach"
 
 # Of objects of all sizes in random order, a size's share is right but for chance: 4.5 standard deviations of so many ticks.
 timeout -k 5 300 "$clrsnap" record --mode alloc --alloc 100k --buffer 64 -o mix.folded -- "${target[@]}" mix 2000 > truth 2> err || { cat err; fail "the mix"; }

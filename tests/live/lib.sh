@@ -34,8 +34,8 @@ build_app() {
   APP=$MATERIAL/apps/$1/$1.dll
 }
 
-# by_perf: PERF has the option for the engine perf, if this machine has it. Where losing a processor is dear, as on a busy virtual
-# machine, auto takes the engine clock, which has few looks there: too few to compare shares after some seconds.
+# by_perf: PERF has the option for the perf engine, if this machine has it. Where losing a processor is dear, as on a busy virtual
+# machine, auto takes the clock engine, which has few looks there: too few to compare shares after some seconds.
 PERF=()
 by_perf() { ! "$BUILD/bin/clrsnap" doctor 2> /dev/null | grep -q 'engine perf: any rate' || PERF=(--engine perf); }
 

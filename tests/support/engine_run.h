@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Records this very program's threads by an engine of mode cpu, without a runtime.
+// Records this very program's threads by an engine of cpu mode, without a runtime.
 #pragma once
 
 #include "engines/engines.h"

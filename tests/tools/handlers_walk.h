@@ -2,7 +2,7 @@
 // The walk that handlers make, over a stopped thread of another process: the thread's stack is
 // copied into this process, to the very addresses that it has there, so that the loop over known
 // return addresses (walk/run.c) loads its words as in a handler; everything else is read through
-// the room remote. The functions under test are those that handlers call: cs_sample_draft
+// the component remote. The functions under test are those that handlers call: cs_sample_draft
 // (write_sample, as cs_sample_take does) and cs_capture_walk.
 //
 // Each comparison makes three such walks: a sample with an empty cache of call sites, a sample with

@@ -40,7 +40,7 @@ REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use",
 ENGINES = [["--engine", "perf"], ["--engine", "clock"], ["--mode", "wall"]]
 MORE = [[], [], ["--native", "off"], ["--inlined"], ["--lines"], ["--threads", "each"]]
 EVENTS = ["alloc", "lock", "wait", "exception", "gc"]
-HELD_UP = {"activation"}  # mode gc sends signals in suspensions, too
+HELD_UP = {"activation"}  # gc mode sends signals in suspensions, too
 
 
 def recording(rng, hazard, how):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The agent's thread: waits until the runtime can be walked, then drains the ring every 10 ms (in
-// mode wall, at every tick; without perf events, while little arrives, every 50 ms) until the
-// recording is over.
+// The agent's thread: waits until the runtime can be walked, then drains the ring until the
+// recording is over: every 10 ms, in wall mode at every tick, and without perf events every 50 ms
+// while little arrives.
 //
 // Invariant: it is the only thread that reads the ring and writes to the wire. It calls the CLR, so
 // the runtime may stop it for a collection; it holds no lock then. All signals are blocked on it.
@@ -55,7 +55,7 @@ enum {
   READY_MS = 2,      // whether the runtime can be walked
   NATIVE_MS = 200,   // native threads
   BLOCKED_MS = 50,   // whether threads block their signals
-  UNKNOWN_MS = 500,  // threads that mode wall leaves out
+  UNKNOWN_MS = 500,  // threads that wall mode leaves out
   IMAGES_MS = 2000,  // the process's mappings, about 1 ms each. A library that the loader reports,
   OLD_IMAGES_MS = 10,  // or whose code a walk has met, is looked for after this: 2 % of a core at
                        // most
@@ -65,7 +65,7 @@ enum {
   LOOK_S = 1,        // how long cs_loop_is_abandoned waits for such a check
   NAP_MS = 10,
   // A look at all threads costs some 1.5 us for each that sleeps. After a long look, there is a
-  // rest of this many times its duration: with thousands of threads, mode wall takes a fifth of a
+  // rest of this many times its duration: with thousands of threads, wall mode takes a fifth of a
   // processor, and other looks a fiftieth.
   TICK_REST = 4,
   LOOK_REST = 50,
@@ -75,7 +75,7 @@ enum {
 
 enum { ENDING = 2 };
 
-static struct cs_wire_ticks ticks;  // of mode wall, in this recording
+static struct cs_wire_ticks ticks;  // of wall mode, in this recording
 // Atomic.
 static uint32_t stop;                        // 1: the recording is to end; ENDING: the process as
                                              // well
@@ -298,7 +298,7 @@ static uint32_t parts_of(uint64_t period) {
 }
 
 // Returns the time between two rounds of the loop; it was `before`, and the last round has drained
-// so many bytes. In mode wall, each round is a tick.
+// so many bytes. In wall mode, each round is a tick.
 static uint64_t step_of(bool wall, uint64_t before, uint64_t drained) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   bool slow = cs_options.budget_ppm != 0 && period > DRAIN_MS * MS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The profiler object, which the runtime calls. Callbacks pass events on to the library (snapshot)
-// and to the rooms below; what takes time is left to the agent's thread.
+// and to the components below; what takes time is left to the agent's thread.
 //
 // Invariant: whatever goes wrong here, the program runs on. A refusal is a failed load and one line
 // of output, never an exception, a signal or an endless wait. Threads: the runtime's, several at a

@@ -252,7 +252,7 @@ static uint64_t walk_limit_ns(uint32_t us) {
 static bool are_events_safe(struct cs_error *err) {
   if (!cs_wants_events() || !cs_libc_is_musl()) return true;
   return cs_error_set(err,
-                      "with musl only the modes cpu and wall are recorded, because programs that "
+                      "with musl only the cpu and wall modes are recorded, because programs that "
                       "report events may crash there");
 }
 

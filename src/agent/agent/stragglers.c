@@ -215,7 +215,7 @@ void cs_stragglers_begin(void) {
   cs_store_release(&watching, 0u);
   cs_producer_add_note(
       &cs_agent.wire,
-      "no thread could be started that watches suspensions of the runtime: mode gc does "
+      "no thread could be started that watches suspensions of the runtime: gc mode does "
       "not show what holds them up (ulimit -u)");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Types as C#-like text, from metadata and from ClassIDs. Private to the room. Not for handlers;
-// calls the metadata reader and, for ClassIDs, the CLR.
+// Types as C#-like text, from metadata and from ClassIDs. Private to the component. Not for
+// handlers; calls the metadata reader and, for ClassIDs, the CLR.
 #pragma once
 
 #include "clr_names/sig.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Engines: what makes threads take samples of mode cpu. engines.h chooses among them. Not for
+// Engines: what makes threads take samples of cpu mode. engines.h chooses among them. Not for
 // handlers.
 #pragma once
 

@@ -11,7 +11,7 @@ bool cs_engines_begin(struct cs_error *err);  // false: the requested one is not
 uint64_t cs_engines_poll(uint64_t now_ns);
 bool cs_engines_have_events(void);  // threads may have perf events, whose signal is to be watched
 void cs_engines_end(void);          // when no thread is sampled any more
-bool cs_engines_report(void);       // sends CS_WIRE_ENGINE in mode cpu; false: no room
+bool cs_engines_report(void);       // sends CS_WIRE_ENGINE in cpu mode; false: no room
 // Changes the time between samples of all present and future threads.
 void cs_engines_set_period(uint64_t period_ns);
 

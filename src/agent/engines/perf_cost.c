@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine perf costs a program besides its samples: the kernel starts and cancels the timer
+// What the perf engine costs a program besides its samples: the kernel starts and cancels the timer
 // of a thread's event each time the thread gets and loses a processor. That is half a microsecond
 // on some machines and several in a virtual one, and a server's threads switch tens of thousands of
 // times a second. Measured once on the calling thread, then multiplied by the program's own

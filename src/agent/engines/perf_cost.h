@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine perf costs a program whose threads switch often.
+// What the perf engine costs a program whose threads switch often.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an allocation that the runtime reports stands for: mode alloc. Any thread of the runtime's.
+// What an allocation that the runtime reports stands for: alloc mode. Any thread of the runtime's.
 // Not for handlers.
 #pragma once
 

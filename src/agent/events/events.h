@@ -22,7 +22,7 @@ void cs_events_end_waits(void);
 void cs_events_stop(void);  // a callback that is under way ends before cs_epoch_wait returns
 void cs_events_free(void);  // no callback is left
 
-// ---- Mode gc; the runtime's callbacks, of one thread at a time ----
+// ---- gc mode; the runtime's callbacks, of one thread at a time ----
 // A suspension begins: what a nanosecond of the pause will stand for (32.32; 0: nothing, it is not
 // to be walked). All threads have stopped: what samples of those that have held it up stand for.
 uint64_t cs_events_begin_way(void);

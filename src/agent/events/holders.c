@@ -6,7 +6,7 @@
 // bias. After a gap of more than MOST times the least one, because this thread got no processor,
 // one moment does not stand for all of it: the rest counts as not looked at.
 //
-// A holder that is blocked in the kernel is walked as mode wall does it; any other one gets a
+// A holder that is blocked in the kernel is walked as wall mode does it; any other one gets a
 // signal, and walks itself only if it holds the lock still. What cannot be walked is counted, by
 // its reason. The throttle chooses among looks before anything is walked. Signal-safe: no.
 #include "events/holders.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mode holders: samples of the threads that hold locks for which others wait. A sample's weight is
+// Holders mode: samples of the threads that hold locks for which others wait. A sample's weight is
 // the time that the others have waited since the last look. The agent's thread only. Not for
 // handlers.
 #pragma once

@@ -45,7 +45,7 @@ static struct session {
 } sessions[3];
 
 // One session for each level. An event comes once for each session that has it, so ticks, which
-// need the keyword of collections at another level, bring the events of mode gc as well.
+// need the keyword of collections at another level, bring the events of gc mode as well.
 static void choose_keywords(void) {
   bool ticks = cs_allocations_have_ticks(), sampled = cs_wants(CS_WIRE_MODE_ALLOC) && !ticks;
   bool waits = cs_wants(CS_WIRE_MODE_WAIT) || cs_sessions_want_locks();  // lock_waits.c

@@ -50,7 +50,7 @@ static const struct {
 } by_method[] = {
     {"System.Threading", "Thread", "Sleep", no_wait},
     {"System.Threading", "Monitor", "Enter",
-     "Monitor.Enter"},  // a lock that is held: in mode lock, too
+     "Monitor.Enter"},  // a lock that is held: in lock mode, too
     {"System.Threading", "Monitor", "TryEnter", "Monitor.Enter"},
     {"System.Threading", "Monitor", "ReliableEnter", "Monitor.Enter"},
     {"System.Threading", "WaitHandle", "WaitOne", "WaitHandle.WaitOne"},

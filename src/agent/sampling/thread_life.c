@@ -67,7 +67,7 @@ static void end_sampling(struct cs_agent_thread *t) {
 }
 
 // Counts a thread that ends, or that outlives the recording, if its stack is too small, or of
-// unknown size. Native threads are sampled in mode cpu only.
+// unknown size. Native threads are sampled in cpu mode only.
 static void count_room(const struct cs_agent_thread *t) {
   uint32_t signalled =
       t->clr_thread == 0 ? CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) : CS_WIRE_TIMED_MODES;

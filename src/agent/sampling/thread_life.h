@@ -15,10 +15,10 @@ void cs_threads_destroyed(ThreadID id);
 void cs_threads_adopt(void);
 void cs_threads_add_native(uint32_t tid);
 // Adds threads of the process for which the runtime has no Thread (its garbage collector's, those
-// of foreign libraries) and removes those that have ended. Mode cpu only.
+// of foreign libraries) and removes those that have ended. CPU mode only.
 void cs_threads_scan_native(void);
 void cs_threads_sweep_native(void);  // removes native threads that the last scan has not found
-// Mode wall: returns how many threads, apart from our own, are unknown to the runtime. Those that
+// Wall mode: returns how many threads, apart from our own, are unknown to the runtime. Those that
 // earlier calls in this recording have found count even after they have ended.
 uint32_t cs_threads_count_unknown(void);
 // Removes managed threads that the kernel no longer has.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mode wall: in every period, a sample of each managed thread, whether it runs or waits. The
+// Wall mode: in every period, a sample of each managed thread, whether it runs or waits. The
 // agent's thread only, except for the callbacks. Not for handlers.
 #pragma once
 

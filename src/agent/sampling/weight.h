@@ -20,7 +20,7 @@ void cs_weight_note_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 void cs_weight_put_off(const struct cs_pinned *thread, uint64_t now_ns);
 bool cs_weight_report_put_off(void);  // CS_WIRE_PUT_OFF, if there were any; false: no room
 
-// Mode wall: the last sample of a thread that has not run since the last look is repeated, at the
+// Wall mode: the last sample of a thread that has not run since the last look is repeated, at the
 // cost of one compare. Begins a look at all threads. `looks`: looks at single threads per second.
 void cs_repeats_begin_look(uint64_t looks);
 // Returns whether the thread has not run since its last sample, as far as its CPU clock shows. If

@@ -40,7 +40,7 @@ struct cs_agent_thread {
   // What a look at a thread that has not run needs, in one cache line. All but the first member:
   // the agent's thread only, without the lock.
   _Alignas(64) uint32_t tid;  // 0: not assigned to an OS thread yet
-  bool repeatable;            // its last sample on the wire is of mode wall, and still describes it
+  bool repeatable;            // its last sample on the wire is of wall mode, and still describes it
   uint32_t repeats;           // weight.c: looks that found it unchanged, and were not sent yet
   uint64_t rested_cpu_ns;     // weight.c: its CPU clock then
   uint64_t rested_to_ns;      // weight.c: it has not run up to then, as far as that clock says,
@@ -64,15 +64,15 @@ struct cs_agent_thread {
   // thread_life.c.
   bool found;         // a native thread: found by the current scan
   bool room_unknown;  // a native thread: its stack's size could not be determined
-  // Mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own, and the agent's when
+  // Wait mode: time-stamp counter; 0: not waiting. Atomic: the thread's own, and the agent's when
   // the recording ends.
   uint64_t waiting_from;
   uint32_t waiting_for;  // the event name of what it waits for; 0: its stack shows that. As above
-  uint32_t lock_owner;   // mode lock: the id of the thread that held the lock when this one began
+  uint32_t lock_owner;   // lock mode: the id of the thread that held the lock when this one began
                          // to wait for it; 0: unknown; or CS_NO_LOCK_OWNER. The thread's own
   struct cs_lock_wait lock_wait;
 
-  // Mode cpu: what makes it take samples; NULL: nothing does.
+  // CPU mode: what makes it take samples; NULL: nothing does.
   const struct cs_engine *engine;
   uint64_t clock_from, clock_to;  // its CPU clock when its engine began, and at its last sample
   uint64_t event_id;              // engine_perf.c, with the next two
@@ -126,7 +126,7 @@ void cs_threads_remove(struct cs_agent_thread **link);
 
 // Frees the dead threads that no sample refers to any more. The agent's thread.
 void cs_threads_free_dead(void);
-// Mode wall: returns the time after their last samples of all threads that were freed so far. The
+// Wall mode: returns the time after their last samples of all threads that were freed so far. The
 // agent's thread.
 uint64_t cs_threads_unsampled_ends_ns(void);
 // The recording is over and all samples have been read: frees the dead ones, and numbers threads

@@ -2,7 +2,7 @@
 // Makes chains of objects that await each other, each from the outermost awaiter down. A box leads
 // to what it awaits; a Task that is not a method's, such as WhenAll's, leads to all tasks whose
 // completion it waits for. An outermost awaiter is one that no object leads to, or a member of a
-// circle that no other object leads into; such a circle begins at the name that sorts first.
+// cycle that no other object leads into; such a cycle begins at the name that sorts first.
 // Invariant: the work is bounded, though chains may fork and join at every step, and what is left
 // out is counted. One thread. Signal-safe: no.
 #include <stdlib.h>
@@ -224,7 +224,7 @@ static const char *name_of(const struct graph *g, uint32_t i) {
   return g->async->tree.steps[step].name;
 }
 
-// Returns where the circle that begins here, if it is one, has its first name: equal circles are
+// Returns where the cycle that begins here, if it is one, has its first name: equal cycles are
 // then one.
 static uint32_t first_of_circle(struct graph *g, uint32_t from) {
   uint32_t i = from, best = from;
@@ -241,9 +241,9 @@ static uint32_t first_of_circle(struct graph *g, uint32_t from) {
   return best;
 }
 
-// A method that no operation leads to yet is in a circle, or a circle leads to it. Of the objects
+// A method that no operation leads to yet is in a cycle, or a cycle leads to it. Of the objects
 // at which the flood here has to begin anew, none leads to a later one, so the last of them is in a
-// circle that nothing leads into; and so is, in turn, the last of those that are then not yet
+// cycle that nothing leads into; and so is, in turn, the last of those that are then not yet
 // reached.
 static void begin_circles(struct graph *g) {
   size_t count = g->scan->count, begun = 0;

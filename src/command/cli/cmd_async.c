@@ -189,11 +189,11 @@ const struct cs_command cs_async_command = {
     .about =
         "Prints the suspended async operations of a .NET process, once: from the outermost "
         "awaiting method down to what it awaits in the end (a timer, a socket, a semaphore, a "
-        "TaskCompletionSource, a task that runs, ...), with the line of each await. Equal "
-        "operations are one line with a count; methods that wait for each other come first. "
-        "The process is stopped while its heap is read from outside, so no agent is needed, and "
-        "the process may be one that hangs; how long it was stopped is printed. It must be one of "
-        "the same user, unless you are root, and ptrace must be allowed.",
+        "TaskCompletionSource, a running task, ...), with the line of each await. Equal operations "
+        "share a line with a count; methods that wait for each other come first. The process is "
+        "stopped while its heap is read from outside, so no agent is needed, and it works on a "
+        "process that hangs; the output says how long the stop was. You must own the process or "
+        "be root, and ptrace must be allowed.",
     .groups = groups,
     .examples =
         "  clrsnap async 1234\n"

@@ -33,7 +33,7 @@ struct options {
   enum cs_normalize normalize;
   uint32_t top;
   enum cs_wire_mode mode;  // a page's first one, otherwise the only one; 0: all that both have
-  uint32_t event;          // that mode cpu has to count; 0: any
+  uint32_t event;          // that cpu mode has to count; 0: any
   bool native, signatures, raw_names, idle;
   struct cs_fail_if fail_if;
 };
@@ -86,7 +86,7 @@ static const struct cs_option table[] = {
      "names as the compiler made them, and every frame as it was on the stack", NULL,
      DIFF(raw_names)},
     {0, "idle", NULL,
-     "mode wall: tables, Markdown and conditions with the threads that wait for work, too, which "
+     "wall mode: tables, Markdown and conditions with the threads that wait for work, too, which "
      "they leave out (the page has a switch)",
      NULL, DIFF(idle)},
     {0, "fail-if", "CONDITION",
@@ -202,19 +202,19 @@ static bool check_modes(const struct side sides[2], const struct options *o) {
   uint32_t both = in_both(sides);
   char has_a[CS_MODE_NAMES_BYTES], has_b[CS_MODE_NAMES_BYTES];
   if (!count_the_same(sides) && (o->mode == 0 || o->mode == CS_WIRE_MODE_CPU)) {
-    cs_say("%s counts %s in mode cpu, %s counts %s: they cannot be compared", o->before,
+    cs_say("%s counts %s in cpu mode, %s counts %s: they cannot be compared", o->before,
            counted_by(&sides[0]), o->after, counted_by(&sides[1]));
     return false;
   }
   if (o->event != 0 && o->event != sides[0].rec.meta.event) {
-    cs_say("%s counts %s in mode cpu: it has no mode %s", o->before, counted_by(&sides[0]),
+    cs_say("%s counts %s in cpu mode: it has no %s mode", o->before, counted_by(&sides[0]),
            cs_perf_kind(o->event)->name);
     return false;
   }
   (void)cs_mode_names(sides[0].rec.meta.modes, has_a);
   (void)cs_mode_names(sides[1].rec.meta.modes, has_b);
   if (o->mode != 0 && (both & CS_WIRE_MODE_BIT(o->mode)) == 0) {
-    cs_say("%s has %s, %s has %s: not both have the mode %s", o->before, has_a, o->after, has_b,
+    cs_say("%s has %s, %s has %s: not both have %s mode", o->before, has_a, o->after, has_b,
            cs_mode(o->mode)->token);
     return false;
   }
@@ -279,7 +279,7 @@ static void say_uncompared(const struct side sides[2]) {
   for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
     if ((in_one(sides) & CS_WIRE_MODE_BIT(mode)) == 0) continue;
     bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
-    cs_say("%s was recorded without mode %s, which is not compared", sides[before].path,
+    cs_say("%s was recorded without %s mode, which is not compared", sides[before].path,
            cs_mode((enum cs_wire_mode)mode)->token);
   }
 }
@@ -407,8 +407,8 @@ const struct cs_command cs_diff_command = {
     .summary = "show what grew and what shrank between two recordings",
     .usage = "usage: clrsnap diff [options] A B\n",
     .about =
-        "Compares two recordings (clrsnap record -o A.clrsnap): what grew from A, before, to B, "
-        "after, and what shrank, in each mode that both have. Prints two tables of methods, by "
+        "Compares two recordings (clrsnap record -o A.clrsnap): what grew and what shrank from A "
+        "(before) to B (after), in each mode that both have. Prints two tables of methods, by "
         "their own time, unless --output is given. A page shows both in one flame graph, red where "
         "it grew and blue where it shrank, with a switch between the modes.",
     .groups = groups,
@@ -419,7 +419,7 @@ const struct cs_command cs_diff_command = {
         "  html        .html              a page for the browser: flame graph in two colours\n"
         "  json        .json              for scripts: one call tree, with both numbers\n"
         "  collapsed   .collapsed         one line per stack, with its time before and after\n"
-        "  md          .md                for a reader in a hurry, or an assistant: at most 4 KB\n",
+        "  md          .md                a summary of at most 4 KB, for people and assistants\n",
     .examples =
         "  clrsnap diff monday.clrsnap tuesday.clrsnap\n"
         "  clrsnap diff -o diff.html monday.clrsnap tuesday.clrsnap\n"

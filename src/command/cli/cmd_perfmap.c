@@ -139,10 +139,10 @@ const struct cs_command cs_perfmap_command = {
     .summary = "name a running program's managed code for perf, samply and bpftrace",
     .usage = "usage: clrsnap perfmap [options] PID\n",
     .about =
-        "Writes /tmp/perf-PID.map for a .NET program that is running, from which perf, samply and "
-        "bpftrace take the names of managed code: jitted methods, dynamic ones, and ReadyToRun "
-        "code that has run. It is read from outside, while the program runs; nothing has to be set "
-        "up before, and nothing stays active afterwards.",
+        "Writes /tmp/perf-PID.map for a running .NET program. perf, samply and bpftrace read this "
+        "file for the names of managed code: jitted and dynamic methods, and ReadyToRun code that "
+        "has run. The program is read from outside while it runs; it needs no preparation, and "
+        "nothing stays active afterwards.",
     .groups = groups,
     .examples =
         "  clrsnap perfmap 1234 && perf top -p 1234\n"

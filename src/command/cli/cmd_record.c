@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap record`: whatever can fail without the program is tried before it starts. Once it runs,
-// its exit code is the command's, whatever becomes of the recording, except that 0 means that there
-// is one, where it was wanted. For a process that was already running the exit code says whether
-// there is a recording.
+// `clrsnap record`: does everything that can fail before it starts the program. After that, it
+// returns the program's exit code, except that 0 becomes 1 if there is no recording or an output is
+// missing. For a process that was already running, the exit code says whether there is a recording.
 // One thread. Signal-safe: no.
 #include "cli/children.h"
 #include "cli/verbs.h"
@@ -35,7 +34,7 @@ int cs_run_record(void *options) {
   r.session.signals = -1;
   r.session.limit_ns = (uint64_t)(r.options->seconds * 1e9);
   if (r.options->one_mode)
-    cs_say("mode lock is recorded without mode holders: an output shows one mode at a time");
+    cs_say("lock mode is recorded without holders mode: an output shows one mode at a time");
   int exit_code = r.options->agent.pid == 0 ? record_program(&r)
                   : r.options->children     ? cs_record_children_of(&r)
                                             : cs_record_process(&r, NULL, false);

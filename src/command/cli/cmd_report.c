@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap report`: makes from a recording file whatever `record` could have written at its end.
+// `clrsnap report`: makes of a recording file everything that `record` can write at its end.
 // One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>

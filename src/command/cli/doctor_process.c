@@ -139,7 +139,7 @@ static uint64_t number_after(const char *text, const char *label, int base) {
   return *at >= '0' && *at <= 'f' && *at != 'u' ? strtoull(at, NULL, base) : UINT64_MAX;
 }
 
-// What prevents the engine perf in the process: it needs SIGURG, and a descriptor for each thread.
+// What prevents the perf engine in the process: it needs SIGURG, and a descriptor for each thread.
 static void check_engine(struct cs_doctor *d, pid_t pid) {
   size_t size = 0;
   char *limits = cs_proc_read(pid, "limits", &size), *status = cs_proc_read(pid, "status", &size);

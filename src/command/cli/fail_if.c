@@ -120,7 +120,7 @@ int cs_fail_if_exit_code(const struct cs_fail_if *f, const struct cs_diff *diffs
     const struct cs_condition *c = &f->conditions[i];
     const struct cs_diff *d = diff_of(c, diffs, count);
     if (d == NULL) {
-      cs_say("--fail-if '%s' cannot be judged: mode %s is not compared", c->text,
+      cs_say("--fail-if '%s' cannot be judged: %s mode is not compared", c->text,
              cs_mode(c->mode)->token);
       failed = true;
       continue;

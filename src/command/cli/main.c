@@ -23,9 +23,9 @@ static const struct group {
   const char *title;
   const struct cs_command *verbs[MOST_VERBS];  // up to NULL
 } groups[] = {
-    {"Record where a program spends its time, and look at recordings",
+    {"Record a program, and evaluate recordings",
      {&cs_record_command, &cs_report_command, &cs_diff_command}},
-    {"Look at a program that is running",
+    {"Inspect a running program",
      {&cs_top_command, &cs_stack_command, &cs_async_command, &cs_perfmap_command}},
     {"Find processes, and find out what works", {&cs_ps_command, &cs_doctor_command}},
     {"For other profilers", {&cs_run_profiler_command}},

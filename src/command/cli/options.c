@@ -114,7 +114,7 @@ const struct cs_option cs_view_options[] = {
     {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
      VIEW(raw_names)},
     {0, "symbols", "PLACE",
-     "where names of native functions are looked for: a folder with debug files "
+     "where names of native functions are looked for: a directory with debug files "
      "(libcoreclr.so.dbg, or by build id), the URL of a symbol server, microsoft, debuginfod (the "
      "servers of DEBUGINFOD_URLS) or debuginfod+URL; can be given several times. Servers are sent "
      "build ids",
@@ -134,7 +134,7 @@ const struct cs_option cs_view_options[] = {
      "each in pprof and where samples are shown over time)",
      set_each_thread, VIEW(each_thread)},
     {0, "idle", NULL,
-     "mode wall: tables, text and Markdown with the threads that wait for work, too, which they "
+     "wall mode: tables, text and Markdown with the threads that wait for work, too, which they "
      "leave out (the page has a switch)",
      NULL, VIEW(idle)},
     {0, "top", "N", "print the N hottest methods", cs_set_number, VIEW(top), .most = 1000000},
@@ -166,9 +166,9 @@ const struct cs_option cs_agent_options[] = {
     {'F', "frequency", "HZ", "samples per second and thread, 1 to 10000 (499)", cs_set_number,
      AGENT(ask.hz), .most = 10000},
     {0, "engine", "auto|perf|clock",
-     "what makes threads take samples in mode cpu (auto: the best that is available)", cs_set_word,
+     "what makes threads take samples in cpu mode (auto: the best that is available)", cs_set_word,
      AGENT(ask.engine), .least = CS_WIRE_ENGINE_AUTO},
-    {0, "kernel", NULL, "mode cpu with the kernel's frames, marked [k]; needs the engine perf",
+    {0, "kernel", NULL, "cpu mode with the kernel's frames, marked [k]; needs the perf engine",
      NULL, AGENT(ask.kernel)},
     {0, "inlined", NULL,
      "inlined methods as frames of their own. The program is started with DOTNET_RichDebugInfo=1; "
@@ -182,9 +182,9 @@ bool cs_check_agent_options(struct cs_agent_options *o, int count, char **operan
   const char *by_perf = ask->event != 0 ? "--event" : ask->kernel ? "--kernel" : NULL;
   const char *by_cpu = ask->engine != CS_WIRE_ENGINE_AUTO ? "--engine" : by_perf;
   if (by_cpu != NULL && (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) == 0)
-    return cs_error_set(err, "%s belongs to mode cpu, which is not recorded", by_cpu);
+    return cs_error_set(err, "%s belongs to cpu mode, which is not recorded", by_cpu);
   if (by_perf != NULL && ask->engine != CS_WIRE_ENGINE_AUTO && ask->engine != CS_WIRE_ENGINE_PERF)
-    return cs_error_set(err, "%s needs the engine perf, not %s", by_perf,
+    return cs_error_set(err, "%s needs the perf engine, not %s", by_perf,
                         cs_wire_engine_name(ask->engine));
   if (ask->event != 0 && ask->hz != 0)
     return cs_error_set(err,

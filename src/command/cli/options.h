@@ -19,8 +19,8 @@ struct cs_record_options {
   struct cs_agent_options agent;
   struct cs_view view;
   double seconds;      // 0: until the program ends
-  bool async;          // mode async, too
-  bool holders;        // mode lock brings mode holders
+  bool async;          // async mode, too
+  bool holders;        // lock mode turns on holders mode
   bool one_mode;       // it does not, because an output shows one mode
   bool children;       // the processes that it starts are recorded, too
   uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
@@ -46,7 +46,7 @@ bool cs_set_format(const struct cs_option *option, void *view, const char *value
                    struct cs_error *err);
 bool cs_set_modes(const struct cs_option *option, void *modes, const char *value,
                   struct cs_error *err);  // "cpu,alloc": uint32_t of CS_WIRE_MODE_BITs
-// The same of a view, where mode cpu has the name of the event that it counts, too: "page-faults".
+// The same of a view, where cpu mode has the name of the event that it counts, too: "page-faults".
 bool cs_set_shown_modes(const struct cs_option *option, void *view, const char *value,
                         struct cs_error *err);
 

@@ -110,19 +110,19 @@ static const struct cs_option what[] = {
     {0, "mode", "MODE[,MODE]", "what is recorded: one or more of the modes below (cpu)",
      cs_set_modes, ASK(modes)},
     {0, "async", NULL,
-     "with mode wall: suspended async operations, as mode async. The program is stopped for about "
+     "with wall mode: suspended async operations, as async mode. The program is stopped for about "
      "1 % of the time to read its heap",
      NULL, RECORD(async)},
     {0, "holders", "on|off",
-     "whether mode lock also records mode holders (on); an output that shows one mode at a time "
+     "whether lock mode also records holders mode (on); an output that shows one mode at a time "
      "leaves it out in any case",
      cs_set_on_off, RECORD(holders)},
     {0, "event", "EVENT[:N]",
-     "in mode cpu, count one of the events below instead of CPU time, with a sample for about "
+     "in cpu mode, count one of the events below instead of CPU time, with a sample for about "
      "every N of them",
      set_event, RECORD(agent.ask)},
     {0, "alloc", "BYTES",
-     "mode alloc: one sample per this many bytes, 100k to 1g (as many as cost 0.5 % of the "
+     "alloc mode: one sample per this many bytes, 100k to 1g (as many as cost 0.5 % of the "
      "program's CPU time)",
      set_interval, ASK(alloc_interval)},
     {0, "event-rate", "N",
@@ -190,16 +190,16 @@ static bool check_async(struct cs_record_options *o, struct cs_error *err) {
   if (o->async) *modes |= async;
   if ((*modes & async) == 0) return true;
   if ((*modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL)) == 0)
-    return cs_error_set(err, "mode async goes with mode wall: --mode wall --async");
-  if (o->children) return cs_error_set(err, "mode async is of one process: not with --children");
+    return cs_error_set(err, "async mode goes with wall mode: --mode wall --async");
+  if (o->children) return cs_error_set(err, "async mode is of one process: not with --children");
   if (o->agent.ask.budget_ppm != 0)
     return cs_error_set(err,
-                        "--budget does not cover the looks of mode async, which have a limit "
+                        "--budget does not cover the looks of async mode, which have a limit "
                         "of their own: 1 %% of the time");
   return true;
 }
 
-// Mode holders belongs to mode lock: it shows which threads held the locks.
+// Holders mode belongs to lock mode: it shows which threads held the locks.
 static bool check_holders(struct cs_record_options *o, struct cs_error *err) {
   const uint32_t holders = CS_WIRE_MODE_BIT(CS_WIRE_MODE_HOLDERS);
   uint32_t *modes = &o->agent.ask.modes;
@@ -207,7 +207,7 @@ static bool check_holders(struct cs_record_options *o, struct cs_error *err) {
   if (!o->holders && (*modes & holders) != 0)
     return cs_error_set(err, "--holders off contradicts --mode holders");
   if (!o->holders && !locks)
-    return cs_error_set(err, "--holders belongs to mode lock, which is not recorded");
+    return cs_error_set(err, "--holders belongs to lock mode, which is not recorded");
   if (!o->holders || !locks || (*modes & holders) != 0) return true;
   o->one_mode =
       !cs_view_fits(&o->view, *modes | holders, NULL) && cs_view_fits(&o->view, *modes, NULL);
@@ -232,7 +232,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
 
 const struct cs_command cs_record_command = {
     .name = "record",
-    .summary = "record where a program spends its time: a new one, or one that is running",
+    .summary = "record where a program spends its time, from its start or by attach",
     .usage =
         "usage: clrsnap record [options] [--] program [arguments]\n"
         "       clrsnap record [options] PID\n",
@@ -241,7 +241,7 @@ const struct cs_command cs_record_command = {
         "flame graph. The runtime is not suspended for this. Standard input and output, signals "
         "and the exit code remain the program's own.\n"
         "With PID, records a program that is already running, until Ctrl-C, the end of --duration, "
-        "or its own end. Nothing has to be set up before, and nothing stays active afterwards.",
+        "or its own end. It needs no preparation, and nothing stays active afterwards.",
     .groups = groups,
     .shows_formats = true,
     .examples =

@@ -15,7 +15,7 @@ static bool set_filter(const struct cs_option *option, void *field, const char *
 
 #define TOP(member) .field = offsetof(struct cs_top_options, member)
 static const struct cs_option what[] = {
-    {0, "mode", "cpu|wall", "threads that run (cpu), or waiting ones, too", cs_set_word, TOP(mode),
+    {0, "mode", "cpu|wall", "running threads (cpu), or all threads (wall)", cs_set_word, TOP(mode),
      .least = CS_WIRE_MODE_CPU},
     {0, "no-counters", NULL, "do not read the runtime's counters: no allocations, heap and GC",
      NULL, TOP(no_counters)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of a compiler's name: types, level by level, and members. Private to the room.
+// The parts of a compiler's name: types, level by level, and members. Private to the component.
 #pragma once
 
 #include "demangle/text.h"

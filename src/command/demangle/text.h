@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pieces of names, and text made of them. Private to the room.
+// Pieces of names, and text made of them. Private to the component.
 #pragma once
 
 #include <stdbool.h>

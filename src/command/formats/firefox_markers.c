@@ -37,7 +37,7 @@ static const struct schema {
      "waited", "Waited", DURATION},
     {CS_WIRE_MODE_GC, "GC pause", true, "{marker.data.reason}", "{marker.data.reason}",
      "{marker.data.reason}, {marker.data.pause}", "reason", "Reason", "pause", "Pause", DURATION},
-    // Mode cpu by an event of the kernel's.
+    // CPU mode by an event of the kernel's.
     {CS_WIRE_MODE_CPU, "Kernel event", false, "{marker.data.typeName}", "{marker.data.typeName}",
      "{marker.data.count} {marker.data.typeName} in {marker.data.where}", "typeName", "Event",
      "count", "Events that it stands for", COUNT},

@@ -70,7 +70,7 @@ static bool put_mode(const struct cs_profile *p, const struct cs_search *search,
   find(p, search, idle, &f);
   double all = f.whole > 0 ? (double)f.whole : 1;
   if (f.total > 0) {
-    cs_print(out, "%smode %s: %.1f %% in and below what matches, %.1f %% in itself, of ", prefix,
+    cs_print(out, "%s%s mode: %.1f %% in and below what matches, %.1f %% in itself, of ", prefix,
              mode->token, 100.0 * (double)f.total / all, 100.0 * (double)f.self / all);
     cs_put_whole(out, mode, f.whole);
     cs_print(out, idle != NULL ? " (without idle threads)\n" : "\n");

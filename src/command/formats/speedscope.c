@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// speedscope's file format: one "sampled" profile per mode and thread. A profile of mode cpu or
+// speedscope's file format: one "sampled" profile per mode and thread. A profile of cpu mode or
 // wall is in nanoseconds from the start of the recording. speedscope lays samples end to end, so a
 // span without samples of the thread is a sample with an empty stack, which keeps the time axis
 // real. A profile of events (allocations, waits, exceptions, pauses) has them in order of time,

@@ -52,7 +52,7 @@ static bool check_elf(const char *path, Elf *elf, struct cs_error *err) {
                         "through it",
                         path);
   return exports(elf, "DllGetClassObject") != EXPORTED_NO ||
-         cs_error_set(err, "%s is no CLR profiler: it does not export DllGetClassObject", path);
+         cs_error_set(err, "%s is not a CLR profiler: it does not export DllGetClassObject", path);
 }
 
 static bool check_file(const char *path, struct cs_error *err) {

@@ -212,8 +212,8 @@ static int by_id(const struct cs_elfsyms *syms, const struct wanted *wanted) {
   return try_debug_file(syms, wanted, path);
 }
 
-// Returns the `i`th path of a debug file below a folder: as debuggers, debuginfod's cache, symbol
-// servers and dotnet-symbol name it. Symbol servers fill ids with zeros.
+// Returns the `i`th path of a debug file below a directory: as debuggers, debuginfod's cache,
+// symbol servers and dotnet-symbol name it. Symbol servers fill ids with zeros.
 enum { FORMS = 5 };
 static int put_form(char *out, size_t room, size_t i, const char *name, const char *id) {
   static const char zeros[] = "0000000000000000000000000000000000000000";

@@ -18,9 +18,9 @@ struct cs_elfsyms *cs_elfsyms_new(const struct cs_target *target);
 // Where debug files are looked for besides the usual places. A debug file is used only if it has
 // the build id of the mapped file, which itself may be gone.
 struct cs_elf_places {
-  // Absolute paths of folders to look in first: in the folder itself for NAME.dbg or NAME.debug,
-  // and below it by build id, as debuggers (.build-id), debuginfod's cache and symbol servers name
-  // files.
+  // Absolute paths of directories to look in first: in the directory itself for NAME.dbg or
+  // NAME.debug, and below it by build id, as debuggers (.build-id), debuginfod's cache and symbol
+  // servers name files.
   const char *const *folders;
   size_t folder_count;
   // Called last, at most once for a file, if a function has no name otherwise. Returns a descriptor

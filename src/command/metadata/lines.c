@@ -102,7 +102,7 @@ static void try_embedded(const struct cs_lines *lines, struct module *m) {
   (void)close(fd);
 }
 
-// The PDB under its own name in the folder of `file`.
+// The PDB under its own name in the directory of `file`.
 static void try_beside(const struct cs_lines *lines, struct module *m, const char *file) {
   char beside[PATH_MAX];
   int folder = (int)(cs_file_of(file) - file);

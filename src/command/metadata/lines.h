@@ -39,7 +39,7 @@ struct cs_lines;
 struct cs_lines *cs_lines_new(const struct cs_target *target);
 void cs_lines_free(struct cs_lines *lines);
 // The file that contains the runtime. PDBs of a single-file program are beside it, because its
-// modules have no folder, or that of their extraction.
+// modules have no directory, or that of their extraction.
 void cs_lines_set_program(struct cs_lines *lines, const char *path);
 // Adds a module. If a path has two different ids, neither module has lines.
 void cs_lines_add(struct cs_lines *lines, const struct cs_lines_module *module);

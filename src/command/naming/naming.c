@@ -83,7 +83,7 @@ void cs_name_native_frame(struct cs_recording *rec, uint64_t frame) {
 static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
   struct cs_line line;
   uint32_t i;
-  // Those of mode async have theirs already.
+  // Those of async mode have theirs already.
   if (cs_key_awaits(frame) || cs_map_get(&rec->place_ids, frame, &i)) return;
   if (cs_places_find(places, frame, &line))
     cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);

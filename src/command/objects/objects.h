@@ -7,8 +7,8 @@
 
 #include "codemap/monitor.h"
 
-// Returns whether the runtime describes everything that this room needs: classes.h, heap.h and this
-// header are of use only then.
+// Returns whether the runtime describes everything that this component needs: classes.h, heap.h and
+// this header are of use only then.
 bool cs_objects_known(const struct cs_world *world);
 
 // ---- Types ----

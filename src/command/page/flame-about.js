@@ -59,7 +59,7 @@ function fillFacts({facts: f, diff, only, tenthsOff}) {
       `They stand for ${(f.looksNs / 1e9).toFixed(1)} s. With few looks, sums and shares are rough`);
   if (f.nativeThreads > 0)
     fact("without %s that never ran managed code", countText(f.nativeThreads, ["thread", "threads"]),
-      "Mode wall samples the threads that the runtime knows; mode cpu has the others, too");
+      "Wall mode samples the threads that the runtime knows; cpu mode samples the others, too");
   if (f.blocked)
     fact("%s without stacks", weightText(f.blocked.weight, f.unit), "Threads ran with their signals blocked: " +
       f.blocked.named.map(([name, weight]) => `${name} ${weightText(weight, f.unit)}`).join(", ") +
@@ -70,7 +70,7 @@ function fillFacts({facts: f, diff, only, tenthsOff}) {
   if (f.mode === "holders")
     fact("for %s, estimated", "time that others waited", "At each look, a holder stands for all threads that wait for its lock");
   if (f.mode === "lock")
-    fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are mode wait");
+    fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are in wait mode");
   if (f.mode === "alloc" && f.runtime.startsWith("9."))
     fact("shares %s", "may be far off", ".NET 9 chooses small objects by their count of bytes, not at random. Where the same is " +
       "allocated in turn, a share may be far off, and a type may be missing");
@@ -141,7 +141,7 @@ function emptyText({facts: f, diff}, tree) {
     "the recording was too short." : "no thread that runs managed code was found.");
   return isTimed(f) ?
     `Nothing was sampled: the program used too little ${f.mode} time.` :
-    `Nothing of mode ${f.mode} happened while the program was recorded.`;
+    `The program caused no events of ${f.mode} mode while it was recorded.`;
 }
 
 function threadName(thread) {

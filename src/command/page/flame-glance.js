@@ -68,7 +68,7 @@ function nearestOwn(rec) {
   return place;
 }
 
-// In mode gc: how long suspensions waited for threads that were in a method of the program's own code,
+// In gc mode: how long suspensions waited for threads that were in a method of the program's own code,
 // the longest first: see Groups.
 function longestBlockers(rec) {
   const sums = new Groups(rec), place = nearestOwn(rec);
@@ -78,7 +78,7 @@ function longestBlockers(rec) {
   return sums.list();
 }
 
-// In mode holders: for how long threads waited for locks that were held in a method of the program's own
+// In holders mode: for how long threads waited for locks that were held in a method of the program's own
 // code, the longest first: see Groups.
 function longestHolders(rec) {
   const sums = new Groups(rec), place = nearestOwn(rec);
@@ -88,11 +88,11 @@ function longestHolders(rec) {
   return sums.list();
 }
 
-// Waits in a mode of waits, or the time asleep in mode wall, by what is waited for and by the nearest
+// Waits in a mode of waits, or the time asleep in wall mode, by what is waited for and by the nearest
 // method of the program's own code, the longest first: see Groups.
 function longestWaits(rec) {
   const sums = new Groups(rec), place = nearestOwn(rec);
-  const locks = recordings.some(other => other.facts.mode === "lock");  // mode wait has some of the waits for them, too
+  const locks = recordings.some(other => other.facts.mode === "lock");  // wait mode has some of the waits for them, too
   const add = (node, weight) => {
     const what = rec.facts.mode === "wall" ? "waiting" : rec.names[rec.frame[node]];
     if (locks && rec.facts.mode === "wait" && what === "Monitor.Enter") return;
@@ -208,10 +208,10 @@ function showElsewhere(all, recording, text, choose) {
   }).filter(({count}) => count > 0);
   const parts = hits.flatMap(({i, rec, count}, at) => {
     const button = document.createElement("button");
-    button.textContent = `mode ${rec.facts.mode}`;
+    button.textContent = `${rec.facts.mode} mode`;
     button.addEventListener("click", () => choose(i));
     return [at > 0 ? ", " : "", button, ` (${countText(count, ["frame", "frames"])})`];
   });
-  note.replaceChildren(`Nothing in mode ${recording.facts.mode} matches. `,
+  note.replaceChildren(`Nothing in ${recording.facts.mode} mode matches. `,
     ...(hits.length > 0 ? ["There are hits in ", ...parts, "."] : ["Nor does anything in another mode."]));
 }

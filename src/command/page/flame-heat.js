@@ -131,7 +131,7 @@ class Heat extends Surface {
     for (let c = 0; c < this.columns; c++) {
       const count = this.cells[row * this.columns + c];
       if (count < 0.5) continue;
-      // In mode wall, the lower part of a cell is the share that ran, the rest waited.
+      // In wall mode, the lower part of a cell is the share that ran, the rest waited.
       const x = this.labelWidth + c * HEAT_CELL, at = row * this.columns + c, tall = HEAT_ROW - 1;
       const ran = this.asleep ? Math.round(tall * (1 - this.asleep[at] / this.cells[at])) : tall;
       ink.fillStyle = ran < tall ? look.waiting(Math.sqrt(count / most)) : look.heat(Math.sqrt(count / most));

@@ -2,8 +2,8 @@
 // Files for a process that cannot see ours. Invariants: a child does everything in the process's
 // root; it has become the process's user, has no supplementary groups, and no descriptors but those
 // it needs; it follows paths in that root only, and no link in the last component; it makes only
-// new files, in a folder that is new or that user's own; it removes them as soon as its lifeline is
-// closed, which happens, too, when the command ends. The child allocates nothing. One thread.
+// new files, in a directory that is new or that user's own; it removes them as soon as its lifeline
+// is closed, which happens, too, when the command ends. The child allocates nothing. One thread.
 // Signal-safe: no.
 #include "process/copies.h"
 
@@ -27,7 +27,7 @@
 enum { PIECE = 32768, SLICE_MS = 20, PATIENCE_MS = 10000, SEEN = -1, NOWHERE = -2 };
 
 struct report {
-  int folder;  // index into the folders, SEEN or NOWHERE
+  int folder;  // index into the directories, SEEN or NOWHERE
   char why[200];
 };
 
@@ -35,7 +35,7 @@ struct keeper {
   const struct cs_target *target;
   const struct cs_copy_request *request;
   int source[CS_COPY_FILES];  // our files
-  int parent, folder;         // the folder, and the one that it is made in
+  int parent, folder;         // the directory, and the one that it is made in
   bool made;
 };
 
@@ -107,7 +107,8 @@ static void take_away(struct keeper *k) {
   k->made = false;
 }
 
-// A folder that an earlier command has left behind is used again if it belongs to that user alone.
+// A directory that an earlier command has left behind is used again if it belongs to that user
+// alone.
 static bool make_folder(struct keeper *k, struct report *report) {
   struct stat st;
   if (mkdirat(k->parent, k->request->name, 0700) != 0 && errno != EEXIST)
@@ -131,7 +132,7 @@ static bool make_files(struct keeper *k, struct report *report) {
   return true;
 }
 
-// Opens the folder if the process's user may make executable files in it, and no other user can
+// Opens the directory if the process's user may make executable files in it, and no other user can
 // replace them.
 static bool open_parent(struct keeper *k, const char *path, struct report *report) {
   struct stat st;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The diagnostics port: a Unix socket in the process's temporary folder. Its name contains the PID
-// and the start time as the process itself reads them, in namespaces of its own, so a reused PID
-// does no harm. Invariant: each failure has a message of its own: no such process, another user's
-// process, no .NET program, a port that is switched off, no response, a refusal. One thread.
+// The diagnostics port: a Unix socket in the process's temporary directory. Its name contains the
+// PID and the start time as the process itself reads them, in namespaces of its own, so a reused
+// PID does no harm. Invariant: each failure has a message of its own: no such process, another
+// user's process, no .NET program, a port that is switched off, no response, a refusal. One thread.
 // Signal-safe: no.
 #include "process/diag.h"
 
@@ -84,7 +84,7 @@ void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8) {
 
 // ---- The connection ----
 
-// Returns the temporary folder `temp`, as the process calls it, in the process's own root.
+// Returns the temporary directory `temp`, as the process calls it, in the process's own root.
 static int open_folder(pid_t pid, const char *temp) {
   struct cs_error why;
   struct cs_target *target = cs_target_of(pid);
@@ -96,7 +96,7 @@ static int open_folder(pid_t pid, const char *temp) {
   return fd;
 }
 
-// Returns why there can be no port in the folder, or NULL if that is not known.
+// Returns why there can be no port in the directory, or NULL if that is not known.
 static const char *no_room(pid_t pid, const char *folder) {
   struct statvfs fs;
   int fd = open_folder(pid, folder);
@@ -121,17 +121,19 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
                         (int)pid, folder);
   const char *lacking = no_room(pid, folder);
   if (lacking != NULL)
-    return cs_error_set(err,
-                        "process %d could not make its diagnostics port, because %s %s: mount a "
-                        "writable folder there (a tmpfs, an emptyDir); stack and async need none",
-                        (int)pid, folder, lacking);
+    return cs_error_set(
+        err,
+        "process %d could not make its diagnostics port, because %s %s: mount a "
+        "writable directory there (a tmpfs, an emptyDir); stack and async need none",
+        (int)pid, folder, lacking);
   return cs_error_set(err,
                       "process %d is a .NET program, but its diagnostics port is not in %s: is "
                       "it switched off, or has its TMPDIR been changed?",
                       (int)pid, folder);
 }
 
-// Returns the socket, O_PATH. Its name is looked up in the target's folder without following links.
+// Returns the socket, O_PATH. Its name is looked up in the target's directory without following
+// links.
 static int open_socket(int folder, pid_t pid) {
   char name[96];
   unsigned long long started[CS_OWN_START_TIMES];
@@ -274,10 +276,10 @@ static int connect_to(pid_t pid, struct cs_error *err) {
     (void)no_answer(pid, err);
   else if (fd < 0 && errno == EBADE)
     (void)cs_error_set(err, "the diagnostics port of process %d in %s is another process'",
-                       (int)pid, temp != NULL ? temp : "its temporary folder");
+                       (int)pid, temp != NULL ? temp : "its temporary directory");
   else if (fd < 0)
     (void)cs_error_set(err, "cannot reach the diagnostics port of process %d in %s: %m", (int)pid,
-                       temp != NULL ? temp : "its temporary folder");
+                       temp != NULL ? temp : "its temporary directory");
   if (folder >= 0) (void)close(folder);
   free(temp);
   return fd;

@@ -54,6 +54,6 @@ bool cs_diag_has_port(pid_t pid);
 // Checks that the process exists and that this user may connect to its port.
 bool cs_diag_check(pid_t pid, struct cs_error *err);
 
-// The process's temporary folder, which its port is in; the caller frees it. Returns NULL if memory
-// has run out.
+// The process's temporary directory, which its port is in; the caller frees it. Returns NULL if
+// memory has run out.
 char *cs_diag_folder(pid_t pid);

@@ -64,7 +64,7 @@ static void ask(struct cs_process *p) {
 
 // ---- The process ----
 
-// A shared runtime's folder is named after its version.
+// A shared runtime's directory is named after its version.
 static char *version_of_folder(pid_t pid) {
   size_t size = 0;
   char *maps = cs_proc_read(pid, "maps", &size), *version = NULL;

@@ -28,7 +28,7 @@ const char *cs_target_path(const struct cs_target *target, const char *seen);
 // Opens a file for reading, by an absolute path. Returns -1, with the reason in *err. The caller
 // closes it.
 int cs_target_open(const struct cs_target *target, const char *path, struct cs_error *err);
-// Opens a folder, O_PATH.
+// Opens a directory, O_PATH.
 int cs_target_open_folder(const struct cs_target *target, const char *path, struct cs_error *err);
 // Opens a socket, O_PATH, by its name in such a folder; links are not followed. -1: see errno.
 int cs_target_open_socket(int folder, const char *name);

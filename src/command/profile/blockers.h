@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mode gc: how long threads were on the way to their safe points, and where the threads were that
-// held up a suspension. Mode holders: where the threads were that held a lock for which others
+// gc mode: how long threads were on the way to their safe points, and where the threads were that
+// held up a suspension. Holders mode: where the threads were that held a lock for which others
 // waited. Any thread.
 #pragma once
 
@@ -14,11 +14,11 @@ struct cs_blocker {
   // with most of `ns`.
   uint32_t frame;
   uint64_t ns;  // for how long suspensions, or threads, have waited for threads that were there
-  uint64_t why[CS_BLOCKER_WHYS];  // mode gc: `ns` by reason
+  uint64_t why[CS_BLOCKER_WHYS];  // gc mode: `ns` by reason
 };
 
 struct cs_blockers {
-  uint64_t way_ns;   // mode gc: of all pauses, the part before the safe point. Includes `held_ns`
+  uint64_t way_ns;   // gc mode: of all pauses, the part before the safe point. Includes `held_ns`
   uint64_t held_ns;  // the part of it, or of all waits for locks, whose threads are known
   struct cs_blocker *at;  // by method, the longest first
   size_t count;
@@ -33,6 +33,6 @@ void cs_blocker_put_place(const struct cs_profile *p, const struct cs_blocker *b
 // "84.20 ms, 12.00 ms of that not scheduled".
 void cs_blocker_put_time(const struct cs_blocker *blocker, FILE *out);
 
-// Mode holders: the duration of all waits for locks, and the methods that held the locks for most
+// Holders mode: the duration of all waits for locks, and the methods that held the locks for most
 // of it: "12.30 s, held by Shop.Audit.Write (Audit.cs:40) 92 %, Shop.Cart.Load (Cart.cs:12) 5 %".
 void cs_holders_put(const struct cs_profile *p, unsigned most_name, FILE *out);

@@ -21,7 +21,7 @@ struct cs_mode {
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode);
-// Mode cpu that counts a perf event (base/perf.h) instead of CPU time.
+// CPU mode that counts a perf event (base/perf.h) instead of CPU time.
 const struct cs_mode *cs_mode_of_event(uint32_t event);
 // Returns 0 if no mode has that name.
 enum cs_wire_mode cs_mode_by_name(const char *name, size_t len);
@@ -35,5 +35,5 @@ void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);
 void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount);
 // The line on the time of idle threads that is left out, if there is any.
 void cs_put_left_out(FILE *out, const struct cs_mode *mode, uint64_t amount);
-// A sentence without its full stop on the time in which the program was stopped, in mode wall.
+// A sentence without its full stop on the time in which the program was stopped, in wall mode.
 void cs_put_halts(FILE *out, uint64_t halted_ns);

@@ -113,7 +113,7 @@ struct cs_facts {
   char runtime[32];     // "10.0.12"; empty if unknown
   enum cs_wire_mode mode;
   uint32_t hz;
-  uint32_t event;  // mode cpu: the perf event counted instead of CPU time (base/perf.h); 0: none
+  uint32_t event;  // cpu mode: the perf event counted instead of CPU time (base/perf.h); 0: none
   uint64_t event_period;  // events between two samples, about
   uint64_t start_ns;      // CLOCK_REALTIME
   uint64_t duration_ns;
@@ -136,9 +136,9 @@ struct cs_facts {
   const char *fate;      // of a program that has not ended the recording, as a predicate
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
-  struct cs_blocked_facts blocked;  // modes cpu and wall
-  struct cs_wire_looks looks;       // mode async only
-  struct cs_wire_pool pool;         // mode wall only
+  struct cs_blocked_facts blocked;  // cpu and wall modes
+  struct cs_wire_looks looks;       // async mode only
+  struct cs_wire_pool pool;         // wall mode only
   struct cs_pool_cause pool_cause;
   const char *looks_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
@@ -154,7 +154,7 @@ struct cs_facts {
   struct cs_line_facts lines;
   struct cs_symbol_facts symbols;
   struct cs_inlined_facts inlined;
-  struct cs_engine_facts {                     // mode cpu only
+  struct cs_engine_facts {                     // cpu mode only
     enum cs_wire_engine_kind requested, used;  // used: AUTO if not known
     uint64_t cpu_ns;           // of the threads, while they were sampled; 0: not known
     uint32_t others, without;  // threads that another engine has sampled, and that none has
@@ -167,7 +167,7 @@ static inline const struct cs_mode *cs_mode_of(const struct cs_facts *f) {
   return f->event != 0 ? cs_mode_of_event(f->event) : cs_mode(f->mode);
 }
 
-// Of mode async: does it have so few looks, or do they stand for so much more or less than the time
+// Of async mode: does it have so few looks, or do they stand for so much more or less than the time
 // that was recorded, that its sums and shares are rough?
 static inline bool cs_looks_are_few(const struct cs_facts *f) {
   enum { ENOUGH = 10 };
@@ -254,7 +254,7 @@ void cs_put_samples(FILE *out, const struct cs_facts *facts);
 // Returns whether each event of the mode is in the recording, so that its shares have no error of
 // chance.
 bool cs_facts_have_all(const struct cs_facts *facts);
-// Returns whether the runtime chose the samples by a count of bytes and not at random (mode alloc
+// Returns whether the runtime chose the samples by a count of bytes and not at random (alloc mode
 // on .NET 9; agent/events/allocations.c): how far its shares are off is then not known.
 bool cs_facts_are_by_count(const struct cs_facts *facts);
 // What all events come to, if that was counted; otherwise what the samples stand for. Shares are of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Samples as time: for each thread the spans that its samples stand for, in order, none over
 // another. A sample stands for the time before it. Where there is no span the thread was not seen:
-// in mode cpu it did not run.
+// in cpu mode it did not run.
 #pragma once
 
 #include "profile/profile.h"

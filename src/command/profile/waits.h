@@ -21,7 +21,7 @@ struct cs_wait_search {
 void cs_wait_search_add(struct cs_wait_search *search, const char *name, size_t len);
 
 // Per node of the tree: whether a stack that ends there is one of a thread that waits for work: the
-// pool's, timers, sockets, file watchers, and the runtime's own threads. Only in mode wall; NULL:
+// pool's, timers, sockets, file watchers, and the runtime's own threads. Only in wall mode; NULL:
 // no stack is idle. The caller frees it.
 bool *cs_idle_nodes(const struct cs_profile *p);
 // The same, or NULL if --idle wants these threads. Output for people leaves them out, and says so;

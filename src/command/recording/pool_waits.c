@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the last samples of a pool's workers to where they wait. Invariant: a thread counts only if
-// mode wall saw it asleep shortly before the look; a worker that has ended does not count for
+// wall mode saw it asleep shortly before the look; a worker that has ended does not count for
 // longer than that. One thread. Signal-safe: no.
 #include "recording/pool_waits.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where the workers of a starved thread pool wait: at each look that found the pool starved, the
-// stack of each worker's last sample in mode wall. One thread.
+// stack of each worker's last sample in wall mode. One thread.
 #pragma once
 
 #include "recording/recording.h"

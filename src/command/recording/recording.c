@@ -217,7 +217,7 @@ static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
     sums->labelled++;
   }
   if (s->time_ns > rec->last_ns) rec->last_ns = s->time_ns;
-  // In mode wall, a sleeping thread is read without being held.
+  // In wall mode, a sleeping thread is read without being held.
   if (s->held_ns > 0) {
     if (s->held_ns != CS_WIRE_NOT_HELD) cs_held_add(&rec->held, s->held_ns);
   } else {

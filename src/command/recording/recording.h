@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A recording while it is made: the records that have arrived, as tables and a call tree of ids.
+// A recording in progress: the records that have arrived, as tables and a call tree of ids.
 // Names are added at the end (resolve.h), because a function's record may arrive after its first
 // sample.
 #pragma once
@@ -49,7 +49,7 @@ struct cs_rec_sample {
 struct cs_rec_thread {
   uint32_t id, tid;
   uint32_t name;              // string id
-  struct cs_rec_sample wall;  // its last sample of mode wall; leaf 0: none
+  struct cs_rec_sample wall;  // its last sample of wall mode; leaf 0: none
 };
 struct cs_rec_reason {
   uint32_t token, text;  // string ids
@@ -68,7 +68,7 @@ struct cs_rec_module {
 struct cs_rec_meta {
   uint32_t program;    // the command line, string id
   uint32_t modes, hz;  // CS_WIRE_MODE_BITs
-  uint32_t event;      // mode cpu: what is counted instead of CPU time; 0: CPU time
+  uint32_t event;      // cpu mode: what is counted instead of CPU time; 0: CPU time
   uint64_t event_period;
 };
 // The sums of a mode.
@@ -160,13 +160,13 @@ struct cs_recording {
   struct cs_wire_put_off put_off;            // zero: none was
   struct cs_wire_ticks ticks;                // zero: none was skipped
   struct cs_wire_times times;                // zero: not known
-  struct cs_wire_looks looks;                // zero: mode async was not recorded
+  struct cs_wire_looks looks;                // zero: async mode was not recorded
   uint32_t looks_why;                        // string id
   struct cs_wire_pool pool;                  // zero: the thread pool was not read
   struct cs_rec_pool_waits pool_waits;       // empty: it was not starved
   struct cs_wire_lost_signals lost_signals;  // zero: all threads took their signals
   struct cs_wire_small_stacks small_stacks;  // zero: all stacks have room for a signal
-  struct cs_wire_engine engine;              // zero: mode cpu was not recorded, or not reported yet
+  struct cs_wire_engine engine;              // zero: cpu mode was not recorded, or not reported yet
   uint32_t engine_text[CS_ENGINE_TEXTS];     // string ids
   struct cs_wire_events events[CS_WIRE_MODES];  // of the modes that the agent has reported
   struct cs_wire_budget budget;  // budget_ppm 0: there is none, or it was not reported yet

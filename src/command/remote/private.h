@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to room remote. Not for handlers.
+// Private to component remote. Not for handlers.
 #pragma once
 
 #include "contract/contract.h"

@@ -101,8 +101,8 @@ static struct cs_runtime_version version_of(const char *path) {
 }
 
 // The runtime has "@(#)Version 10.0.1226.42308 @Commit: ..." in its data, where 1226 means patch 12
-// of the year 26. In a self-contained or single-file program, whose runtime is in no folder named
-// after a version, nothing else shows the version.
+// of the year 26. In a self-contained or single-file program, whose runtime is in no directory
+// named after a version, nothing else shows the version.
 static bool version_in(const char *text, size_t size, struct cs_runtime_version *out) {
   static const char mark[] = "@(#)Version ";
   enum { MARK = sizeof mark - 1, MOST = 48, PATCH = 100 };

@@ -70,10 +70,11 @@ static bool make_copies(struct cs_copy_request *g, pid_t pid, char **temp, struc
   bool good = cs_copies_make(target, g, out, &why);
   cs_target_free(target);
   if (!good && cs_proc_has_ended(pid)) return cs_error_set(err, "process %d has ended", (int)pid);
-  return good || cs_error_set(err,
-                              "process %d cannot open %s, and no folder accepts a copy (%s): make "
-                              "the file visible there, for example by docker run -v",
-                              (int)pid, g->files[0], why.text);
+  return good ||
+         cs_error_set(err,
+                      "process %d cannot open %s, and no directory accepts a copy (%s): make "
+                      "the file visible there, for example by docker run -v",
+                      (int)pid, g->files[0], why.text);
 }
 
 static char *path_in(const struct cs_copies *copies, const char *name, const char *file) {

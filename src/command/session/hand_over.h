@@ -12,7 +12,7 @@ struct cs_handed {
 };
 
 // If the process sees our files and its user may read them, their paths. Otherwise copies in its
-// temporary folder, /tmp, /var/tmp or /dev/shm, which stay until cs_handed_free. `hook` may be
+// temporary directory, /tmp, /var/tmp or /dev/shm, which stay until cs_handed_free. `hook` may be
 // NULL; `session` (may be NULL) is the session whose interruption ends the wait. Returns false,
 // with the reason in *err, and what to do.
 bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_session *session,
@@ -20,6 +20,6 @@ bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_sess
 // Removes the copies: to be called as soon as the process has loaded them, and in any case.
 void cs_handed_free(struct cs_handed *handed);
 
-// Checks whether it would work; makes nothing. *folder: where the copies would be, NULL: none are
-// needed; the caller frees it.
+// Checks whether it would work; makes nothing. *folder: where the copies would be, NULL: none
+// are needed; the caller frees it.
 bool cs_hand_over_check(pid_t pid, const char *agent, char **folder, struct cs_error *err);

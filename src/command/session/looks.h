@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // While a process is recorded, looks at it from outside, by a process of the command's own (the
-// observer): for mode async, at its suspended operations, at random moments; in mode wall, at its
+// observer): for async mode, at its suspended operations, at random moments; in wall mode, at its
 // thread pool. An observer writes what it has seen as records of the wire, and the command takes
 // them in like those of the agent.
 //
@@ -44,7 +44,7 @@ void cs_looks_close(struct cs_looks *looks);
 // Reads its state about twice a second, without stopping the process, until that ends.
 void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored);
 
-// ---- observer.c: what the observer of mode async does ----
+// ---- observer.c: what the observer of async mode does ----
 // A source line of a frame that the observer has announced; between the observer and the command
 // only. The file's name follows.
 #define CS_LOOKS_PLACE 0x7F00u

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A program that is recorded: its signals, its end, and the ring that is emptied meanwhile. It is
-// either our child, or a process that was already running and continues afterwards.
+// A recording in progress: forwards signals to the program, waits for its end, and empties the ring
+// meanwhile. The program is our child, or a process that was already running and continues
+// afterwards.
 #pragma once
 
 #include <signal.h>
@@ -24,7 +25,7 @@ struct cs_session {
   struct cs_consumer consumer;
   struct cs_recording recording;
   struct cs_recfile file;    // open if the recording itself is an output
-  struct cs_looks looks;     // of mode async
+  struct cs_looks looks;     // of async mode
   struct cs_looks pool;      // of the thread pool
   struct cs_window *window;  // NULL: nothing is pushed during the recording
   bool timeline;             // an output shows samples one by one

@@ -126,11 +126,11 @@ static void print_sleepers(const struct cs_profile *p, FILE *out) {
   print_rounds(f, out);
 }
 
-// Mode async: what the looks cost, and what they do not see.
+// Async mode: what the looks cost, and what they do not see.
 static void print_looks(const struct cs_facts *f, FILE *out) {
   const struct cs_wire_looks *l = &f->looks;
   if (f->mode != CS_WIRE_MODE_ASYNC) return;
-  cs_print(out, PREFIX "mode async: %" PRIu64 " %s at suspended operations", l->looks,
+  cs_print(out, PREFIX "async mode: %" PRIu64 " %s at suspended operations", l->looks,
            cs_plural(l->looks, "look", "looks"));
   if (l->looks > 0)
     cs_print(out, ", %.0f operations on average", (double)l->operations / (double)l->looks);
@@ -148,7 +148,7 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
     cs_print(
         out, PREFIX "  %" PRIu64 " %s, %s%s\n", l->failed,
         cs_plural(l->failed, "look failed", "looks failed"), f->looks_why,
-        l->ended != 0 ? "; it was given up, and the rest of the time is not in mode async" : "");
+        l->ended != 0 ? "; it was given up, and the rest of the time is not in async mode" : "");
   if (l->unread > 0)
     cs_print(out,
              PREFIX
@@ -171,7 +171,7 @@ static void print_pool(const struct cs_facts *f, FILE *out) {
   cs_print(out, "\n");
 }
 
-// Threads that a signal would kill. In mode wall they are sampled while they sleep.
+// Threads that a signal would kill. In wall mode they are sampled while they sleep.
 static void print_small_stacks(const struct cs_facts *f, FILE *out) {
   if (f->small_stacks.small > 0)
     cs_print(out,
@@ -368,7 +368,7 @@ static void print_walked(const struct cs_facts *f, uint64_t value, FILE *out) {
 static void print_mode(const struct cs_profile *p, FILE *out) {
   const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
-  // Only objects that the runtime has sampled are events of mode alloc.
+  // Only objects that the runtime has sampled are events of alloc mode.
   uint64_t events = f->events > 0 ? f->events : f->samples;
   uint64_t value = cs_facts_whole(f);
   cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events,
@@ -399,13 +399,13 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
   }
   if (f->mode == CS_WIRE_MODE_HOLDERS)
     cs_print(out,
-             PREFIX "    estimated from looks at random times; mode lock has each wait's length\n");
+             PREFIX "    estimated from looks at random times; lock mode has each wait's length\n");
   if (cs_facts_are_by_count(f))
     cs_print(out, PREFIX
              "    .NET 9 chooses small objects by their count of bytes, not at random: where the "
              "same is allocated in turn, shares may be far off and types missing\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
-    cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
+    cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in wait mode\n");
   if (f->mode == CS_WIRE_MODE_GC) print_blockers(p, out);
 }
 

@@ -35,7 +35,7 @@ static void put_blocked(const struct cs_facts *f, FILE *out) {
   cs_print(out, " with signals blocked");
 }
 
-// What made threads take samples in mode cpu, and how many they took.
+// What made threads take samples in cpu mode, and how many they took.
 // A rate, if there are samples enough for one: the time from one to the next is random.
 static void print_rate(const struct cs_facts *f, FILE *out) {
   enum { ENOUGH = 100 };
@@ -58,7 +58,7 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
   put_blocked(f, out);
 }
 
-// The engine clock may take far fewer samples than were asked for, since its looks have a bound on
+// The clock engine may take far fewer samples than were asked for, since its looks have a bound on
 // their cost. Says how exact shares are then: a share of a half, 19 times out of 20.
 static void print_few(const struct cs_facts *f, FILE *out) {
   const double good = 3;

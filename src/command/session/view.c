@@ -115,11 +115,11 @@ bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct
            missing = wanted & ~rec->meta.modes;
   char names[CS_MODE_NAMES_BYTES];
   if (view->modes != 0 && missing != 0)
-    return cs_error_set(err, "the recording has no mode %s; it has: %s",
+    return cs_error_set(err, "the recording has no %s mode; it has: %s",
                         cs_mode((enum cs_wire_mode)__builtin_ctz(missing))->token,
                         cs_mode_names(rec->meta.modes, names));
   if (view->event != 0 && view->event != rec->meta.event)
-    return cs_error_set(err, "the recording has no mode %s: it counts %s in mode cpu; it has: %s",
+    return cs_error_set(err, "the recording has no %s mode: it counts %s in cpu mode; it has: %s",
                         cs_perf_kind(view->event)->name, cs_perf_kind(rec->meta.event)->words,
                         cs_mode_names(rec->meta.modes, names));
   view->modes = rec->meta.modes & wanted;

@@ -27,7 +27,7 @@ struct cs_view {
       idle;
   struct cs_symbol_sources sources;  // of --symbols
   uint32_t modes;                    // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
-  uint32_t event;                    // that mode cpu has to count (base/perf.h); 0: any
+  uint32_t event;                    // that cpu mode has to count (base/perf.h); 0: any
   uint32_t top;                      // 0: no table
   const char *search;                // NULL: nothing is searched for
   char *name;                        // the output's default name

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The cache's folders and files. Invariants: folders have mode 0700, files 0600, and only folders
-// that belong to this user, and that nobody else can write, are written to, so that a command with
-// more rights is not led elsewhere; a file has its name only when it is complete. One thread.
-// Signal-safe: no.
+// The cache's directories and files. Invariants: directories have mode 0700, files 0600, and only
+// directories that belong to this user, and that nobody else can write, are written to, so that a
+// command with more rights is not led elsewhere; a file has its name only when it is complete. One
+// thread. Signal-safe: no.
 #include "symbols/cache.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ char *cs_debuginfod_cache_path(void) {
   return path != NULL && path[0] == '/' ? strdup(path) : in_caches("debuginfod_client");
 }
 
-// ---- Folders ----
+// ---- Directories ----
 
 static bool is_private(int fd) {
   struct stat is;
@@ -60,7 +60,7 @@ static int enter(int at, const char *name) {
   return fd;
 }
 
-// Returns the folder of caches, which is the user's own affair and may be a link.
+// Returns the directory of caches, which is the user's own affair and may be a link.
 static int open_caches(const char *cache) {
   char *caches = strdup(cache), *end = NULL;
   for (int i = 0; caches != NULL && i < 2; i++)  // without "/clrsnap/symbols"

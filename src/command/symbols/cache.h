@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 // Returns $XDG_CACHE_HOME/clrsnap/symbols, below ~/.cache by default, which need not exist. The
-// caller frees it. Returns NULL if the environment names no folder.
+// caller frees it. Returns NULL if the environment names no directory.
 char *cs_symbol_cache_path(void);
 // Returns the same for debuginfod's: $DEBUGINFOD_CACHE_PATH, or debuginfod_client beside "clrsnap".
 char *cs_debuginfod_cache_path(void);

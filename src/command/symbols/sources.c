@@ -18,12 +18,12 @@ static bool is_url(const char *text) {
   return cs_has_prefix(text, "http://") || cs_has_prefix(text, "https://");
 }
 
-// Takes ownership of `path`. Returns NULL if there is no such folder.
+// Takes ownership of `path`. Returns NULL if there is no such directory.
 static bool add_folder(struct cs_symbol_sources *s, char *path, struct cs_error *err) {
   if (path == NULL) return true;
   if (s->folder_count == CS_SYMBOLS_MOST) {
     free(path);
-    return cs_error_set(err, "--symbols takes %d folders at most", CS_SYMBOLS_MOST);
+    return cs_error_set(err, "--symbols takes %d directories at most", CS_SYMBOLS_MOST);
   }
   s->folders[s->folder_count++] = path;
   return true;
@@ -71,7 +71,7 @@ bool cs_symbol_sources_add(struct cs_symbol_sources *s, const char *value, struc
   if (path != NULL && stat(path, &is) == 0 && S_ISDIR(is.st_mode)) return add_folder(s, path, err);
   free(path);
   return cs_error_set(err,
-                      "--symbols takes a folder, the URL of a symbol server, debuginfod, "
+                      "--symbols takes a directory, the URL of a symbol server, debuginfod, "
                       "debuginfod+URL or microsoft, and '%s' is none of these",
                       value);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Where --symbols looks for debug files of native libraries: in folders, and at servers that the
-// user names. A server is sent build ids and nothing else of a recording. What it sends is kept in
-// the user's cache if it has the build id that was asked for, and is otherwise thrown away. One
+// Where --symbols looks for debug files of native libraries: in directories, and at servers that
+// the user names. A server is sent build ids and nothing else of a recording. What it sends is kept
+// in the user's cache if it has the build id that was asked for, and is otherwise thrown away. One
 // thread.
 #pragma once
 
 #include "base/error.h"
 #include "metadata/elfsym.h"
 
-#define CS_SYMBOLS_MOST 16  // folders, and servers
+#define CS_SYMBOLS_MOST 16  // directories, and servers
 
 // The path of a debug file below a server's URL.
 enum cs_symbols_layout {
@@ -27,7 +27,7 @@ struct cs_symbol_sources {
   char *folders[CS_SYMBOLS_MOST];
   struct cs_symbols_server servers[CS_SYMBOLS_MOST];
   size_t folder_count, server_count;
-  char *cache;                 // the folder of what servers have sent; NULL: nothing is kept
+  char *cache;                 // the directory of what servers have sent; NULL: nothing is kept
   struct cs_fetcher *fetcher;  // NULL: no server can be asked
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap top`: a moment of a running program as numbers (model), as a grid of text (render), as
 // plain text and JSON, and on a terminal (screen). Only cmd_top.c uses all of them. Shares are of
-// the time that the samples stand for: CPU time in mode cpu, time in mode wall.
+// the time that the samples stand for: CPU time in cpu mode, time in wall mode.
 #pragma once
 
 #include <sys/types.h>

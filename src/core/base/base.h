@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// base: what every room may use. Header only, without state. Signal-safe: yes.
+// base: what every component may use. Header only, without state. Signal-safe: yes.
 //
 // Terms that occur everywhere (docs/glossary.md has all of them):
 //   ip       the address of an instruction

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a walk or a step ended. There is one list for all rooms, so that the reason why a single step
+// Why a walk or a step ended. One list for all components, so that the reason why a single step
 // failed reaches the recording unchanged. Plain data. Signal-safe: yes.
 #pragma once
 

@@ -44,9 +44,9 @@ enum { CS_NEWEST_CALLBACK = 11 };
 int cs_callback_version(REFIID iid);
 const GUID *cs_callback_iid(int version);
 
-// Returns the class object of another profiler, which runs under the drop-in. Defined by the room
-// dropin.
+// Returns the class object of another profiler, which runs under the drop-in. Defined by the
+// component dropin.
 HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out);
 
-// Creates the profiler of class cs_clsid_clrsnap. Defined by the room agent.
+// Creates the profiler of class cs_clsid_clrsnap. Defined by the component agent.
 HRESULT cs_profiler_create(const GUID *iid, void **out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // clrsnap's own descriptions of runtimes that do not describe their code map, in the form of a data
-// contract descriptor. Private to the room. Not for handlers.
+// contract descriptor. Private to the component. Not for handlers.
 #pragma once
 
 #include "contract/contract.h"

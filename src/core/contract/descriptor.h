@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The descriptor's bytes (dotnet/runtime docs/design/datacontracts/contract-descriptor.md): a
 // header in memory, a JSON text, and a table of pointers that the JSON's globals refer to by index.
-// Private to the room; a header of its own so that tests can pass bytes to it. Not for handlers.
+// Private to the component; a header of its own so that tests can pass bytes to it. Not for
+// handlers.
 #pragma once
 
 #include "base/error.h"

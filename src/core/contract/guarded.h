@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads of this process's memory that fail instead of faulting, for checks that may look in the
-// wrong place. Private to the room. Not for handlers.
+// wrong place. Private to the component. Not for handlers.
 #pragma once
 
 #include "base/base.h"

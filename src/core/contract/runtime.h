@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the runtime is in this process. Private to the room. Not for handlers.
+// Where the runtime is in this process. Private to the component. Not for handlers.
 #pragma once
 
 #include "base/base.h"

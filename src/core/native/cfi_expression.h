@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: the forms of DWARF expressions that occur in call-frame programs. Not for
-// handlers.
+// Private to the component: the forms of DWARF expressions that occur in call-frame programs. Not
+// for handlers.
 #pragma once
 
 #include "native/cfi_ops.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: the operations of DWARF expressions, and how they are read. Not for
+// Private to the component: the operations of DWARF expressions, and how they are read. Not for
 // handlers.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: the forms in .eh_frame that only one architecture has
+// Private to the component: the forms in .eh_frame that only one architecture has
 // (native/cfi_special.c). Not for handlers.
 #pragma once
 

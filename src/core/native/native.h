@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// native: builds the tables of the room images: reads the maps of a process, and compiles .eh_frame
-// into rows. Signal-safe: no.
+// native: builds the tables of the component images: reads the maps of a process, and compiles
+// .eh_frame into rows. Signal-safe: no.
 #pragma once
 
 #include "images/images.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: shared by the step by a row (native.c) and the architecture's steps without
-// one (special.c). Signal-safe: yes.
+// Private to the component: shared by the step by a row (native.c) and the architecture's steps
+// without one (special.c). Signal-safe: yes.
 #pragma once
 
 #include "images/images.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: ways across code that no rule can unwind. Signal-safe: yes.
+// Private to the component: ways across code that no rule can unwind. Signal-safe: yes.
 #pragma once
 
 #include "walk/walk.h"

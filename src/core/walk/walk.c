@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The heart: from a thread's registers and stack to its frames, leaf first, with a reason for the
-// end. Signal-safe: yes. Only reads memory that the walked thread itself keeps alive.
+// The heart of clrsnap: from a thread's registers and stack to its frames, leaf first, with a
+// reason for the walk's end. It only reads memory that the walked thread itself keeps alive.
+// Signal-safe: yes.
 //
 // Each iteration looks up the code that contains the ip, returns that frame, and (in the next
 // iteration) steps to its caller: managed code by its unwind data, native code by its .eh_frame
 // rows, a stub by its pushed return address, and native code without a rule by the runtime's
 // explicit Frames. Invariant: the stack pointer strictly grows, is aligned, and stays on the
-// thread's stack. The only way down is back from the alternate signal stack, through the kernel's
-// own frame.
+// thread's stack. The one exception is the step from the alternate signal stack back to the
+// thread's own, through the kernel's signal frame.
 #include "walk/walk.h"
 
 #include "codemap/collectible.h"

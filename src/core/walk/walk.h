@@ -20,7 +20,7 @@ struct cs_frame {
 
 struct cs_again_search;  // walk/again.h
 
-struct cs_walk {  // a walk in progress; private to the room
+struct cs_walk {  // a walk in progress; private to the component
   const struct cs_world *world;
   struct cs_stack stack;
   struct cs_regs regs;  // of the frame that was returned last, or of the leaf before that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to room dropin: the guest, which is another vendor's unmodified profiler, and its state.
+// Private to component dropin: the guest, another vendor's unmodified profiler, and its state.
 // Not for handlers, except for DoStackSnapshot (info.c).
 #pragma once
 

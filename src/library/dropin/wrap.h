@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to room dropin: wrappers of COM objects, which their callers cannot distinguish from the
-// objects. Every slot forwards to the real object (thunks.S), including methods that are newer than
+// Private to component dropin: wrappers of COM objects. A caller cannot distinguish a wrapper from
+// the object: every slot forwards to the object (thunks.S), including methods that are newer than
 // this project, except for those that a family takes over. Any thread; not for handlers.
 #pragma once
 

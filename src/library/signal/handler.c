@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The signal handlers: find out what a signal asks for, and hand over. Signal-safe: yes; nothing
-// here sets errno.
+// The signal handlers: find out what a signal asks for, and call the code that does it.
+// Signal-safe: yes; nothing here sets errno.
 //
 // Invariant: a signal is believed only if this process sent it and it names a request slot or an
 // entry of the registry. docs/signal-safety.md says why each read is allowed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // signal: what runs in the handler, and the memory that it shares with other threads.
-// Signal-safe: everything marked CS_ISLAND; the rest of the room's headers is plain data.
+// Signal-safe: everything marked CS_ISLAND; the rest of the component's headers is plain data.
 //
 // One real-time signal serves two purposes, which its value distinguishes:
 //

@@ -32,7 +32,7 @@ struct cs_cooldown {
   uint32_t ever;          // signals that were put off; never reset
 };
 
-// The perf event of a thread that the engine perf samples (signal/perf.h): its task clock, or a
+// The perf event of a thread that the perf engine samples (signal/perf.h): its task clock, or a
 // count of something else. The thread's handler writes all but `fd` and `ring`.
 struct cs_perf_event {
   int32_t fd;        // 0: none

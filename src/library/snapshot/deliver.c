@@ -88,7 +88,7 @@ HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *t
   view.report_dynamic = (to->flags & CLRSNAP_REPORT_DYNAMIC) != 0;
   while (cs_logical_next(&view, &frame)) {
     if (is_over(to)) {
-      cs_error_set(err, "the hold's time was up within a callback, and the thread has run on");
+      cs_error_set(err, "the hold timed out within a callback, and the thread has run on");
       return CORPROF_E_STACKSNAPSHOT_UNSAFE;
     }
     if (deliver_frame(to, capture, &frame) == S_OK) continue;

@@ -44,7 +44,7 @@ static bool is_held(const struct cs_request *held) {
 }
 
 static HRESULT hold_is_over(struct cs_error *err) {
-  cs_error_set(err, "the hold's time was up, the thread runs: clrsnap_opts.hold_timeout_ms");
+  cs_error_set(err, "the hold timed out, and the thread runs: see clrsnap_opts.hold_timeout_ms");
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 

@@ -74,8 +74,8 @@ static void learn(struct learned *learned) {
   }
 }
 
-// A callback in C++ may throw through these frames. Cleanups run all the same: the room is compiled
-// with -fexceptions.
+// A callback in C++ may throw through these frames. Cleanups run all the same: the component is
+// compiled with -fexceptions.
 static void end_take(struct cs_take *take) {
   if (take->request != NULL) (void)cs_take_end(take);
 }

@@ -7,8 +7,8 @@
 // Invariants: it changes only variables that nothing but a CLR and libclrsnap.so reads, and only
 // the one that the CLR would have used, so the same profiler runs; an environment that names
 // libclrsnap.so already does not change. One thread: before main. Signal-safe: no. It depends on no
-// other room and on no library but libc, since most of the programs that it is loaded into have
-// nothing to do with .NET.
+// other component and on no library but libc, since most programs that load it have nothing to do
+// with .NET.
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -43,8 +43,8 @@ static bool is_ours(const char *path) {
   return strcmp(slash != NULL ? slash + 1 : path, LIBRARY) == 0;
 }
 
-// Finds libclrsnap.so in this library's folder. The path is absolute because the program may change
-// its working directory.
+// Finds libclrsnap.so in this library's directory. The path is absolute because the program may
+// change its working directory.
 static bool find_library(char out[PATH_MAX]) {
   static const char anchor;
   Dl_info info;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The state of the room, and threads of which no callback has told us: those that existed before an
-// attach, and those that began or ended between a detach and the next attach. Not for handlers.
+// The state of the component, and threads of which no callback has told us: those that existed
+// before an attach, and those that began or ended between a detach and the next attach. Not for
+// handlers.
 //
 // Invariant: a thread is forgotten here only if it has ended while no profiler of ours got
 // callbacks; this runs before the callbacks begin again.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// threads: the state of the room, and the threads that existed before the library. Not for
+// threads: the component's state, and the threads that existed before the library. Not for
 // handlers.
 #pragma once
 

@@ -132,7 +132,7 @@ static class Program
         long all = 0;
         for (int i = 0; i < rounds; i++)
         {
-            GC.KeepAlive(new byte[200_000]);  // so that there is something for mode alloc to see
+            GC.KeepAlive(new byte[200_000]);  // so that there is something for alloc mode to see
             all += Outside();
             await Task.Yield();
             all += Outside();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The runtime sends threads a signal of its own to stop them where they never ask: in loops without a call. Ours meets
 // that one's handler, and the other way round; returns of short calls are hijacked. Native code in cooperative mode holds
-// all of that up, for long enough that mode gc samples it meanwhile.
+// all of that up, for long enough that gc mode samples it meanwhile.
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 

@@ -44,7 +44,7 @@ record() {
 
 for duration in 6 30 60; do
   record $duration
-  looks=$(sed -nE 's/.*mode async: ([0-9]+) looks? at .*/\1/p' err)
+  looks=$(sed -nE 's/.*async mode: ([0-9]+) looks? at .*/\1/p' err)
   [ "${looks:-0}" -ge 8 ] && break
 done
 [ "${looks:-0}" -ge 8 ] || { cat err; fail "$looks looks in $duration s"; }

@@ -16,8 +16,8 @@ refused() {
   "$CLRSNAP" record "$@" > out 2> err || rc=$?
   [ $rc = 2 ] && grep -qF -- "$text" err || { cat err; fail "$*: $rc, not: $text"; }
 }
-refused "mode async goes with mode wall" --async -- true
-refused "mode async goes with mode wall" --mode async -- true
+refused "async mode goes with wall mode" --async -- true
+refused "async mode goes with wall mode" --mode async -- true
 refused "not with --children" --mode wall --async --children -- true
 refused "--budget does not cover the looks" --mode wall --async --budget 1% -- true
 
@@ -48,7 +48,7 @@ stands() {
 # Until there were five looks, however slow the machine is.
 for duration in 4 20 60; do
   timeout 300 "$CLRSNAP" record --mode wall --async --lines -F 20 -d $duration -o r.clrsnap "$pid" 2> err || { cat err; fail "record"; }
-  looks=$(sed -nE 's/.*mode async: ([0-9]+) looks? at .*/\1/p' err)
+  looks=$(sed -nE 's/.*async mode: ([0-9]+) looks? at .*/\1/p' err)
   [ "${looks:-0}" -ge 5 ] && break
 done
 [ "${looks:-0}" -ge 5 ] || { cat err; fail "$looks looks in $duration s"; }
@@ -128,5 +128,5 @@ grep -q done said || fail "the program has not come to its end"
 # A program that the command starts: its end is not taken for a look's.
 echo > nothing
 timeout 300 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- "${target[@]}" < nothing > said 2> err || { cat err; fail "a started program"; }
-grep -q done said && grep -q "mode async: " err || { cat err; fail "a started program"; }
+grep -q done said && grep -q "async mode: " err || { cat err; fail "a started program"; }
 pass "a started program"

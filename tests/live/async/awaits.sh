@@ -26,7 +26,7 @@ record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  [[ " ${options[*]} " == *" --mode "* ]] || options+=("${PERF[@]}")  # an engine belongs to mode cpu
+  [[ " ${options[*]} " == *" --mode "* ]] || options+=("${PERF[@]}")  # an engine belongs to cpu mode
   timeout 300 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- "${target[@]}" "$@" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
 }

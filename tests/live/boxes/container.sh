@@ -104,15 +104,15 @@ stop
 contained true
 inside chmod 777 /tmp /var/tmp
 inside mount -o remount,ro /dev/shm
-refused "folders in which others could exchange it" "no folder accepts a copy (/tmp: others could exchange files in it; \
+refused "folders in which others could exchange it" "no directory accepts a copy (/tmp: others could exchange files in it; \
 /var/tmp: others could exchange files in it; /dev/shm: it is mounted read-only): make the file visible there"
 inside chmod 1777 /tmp
 inside mount -o remount,ro /tmp
 inside mount -o remount,ro /var/tmp
-refused "no folder that can be written" "no folder accepts a copy (/tmp: it is mounted read-only; /var/tmp: it is mounted \
+refused "no folder that can be written" "no directory accepts a copy (/tmp: it is mounted read-only; /var/tmp: it is mounted \
 read-only; /dev/shm: it is mounted read-only): make the file visible there, for example by docker run -v"
 "$clrsnap" doctor "$PID" > said 2>&1 && fail "doctor finds no fault"
-grep -q "^FAIL *agent's file .*no folder accepts a copy" said || { cat said; fail "doctor"; }
+grep -q "^FAIL *agent's file .*no directory accepts a copy" said || { cat said; fail "doctor"; }
 stop
 
 # The copy belongs to the process's user: 65534 may not read the library, and could not read a copy of root's.

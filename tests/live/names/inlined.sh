@@ -97,7 +97,7 @@ assert hot >= {"Inl.Program.Middle", "Inl.Program.Deep", "Inl.Bag<Tag>.Mix<U>", 
 PYTHON
   # A search says into which method it was inlined; the share is that of the page's boxes.
   "$BUILD/bin/clrsnap" report --search 'Program\.Deep' with.clrsnap 2> found || { cat found; fail "report --search"; }
-  grep -Eq '^clrsnap: mode cpu: [0-9.]+ % in and below what matches, [0-9.]+ % in itself, of ' found &&
+  grep -Eq '^clrsnap: cpu mode: [0-9.]+ % in and below what matches, [0-9.]+ % in itself, of ' found &&
     grep -Eq '^clrsnap:   inlined: Inl.Program.Deep into Inl.Program.Hot \([0-9]{2}\.[0-9] %\)$' found &&
     grep -q '^clrsnap: not seen: what is inlined into precompiled code' found || { cat found; fail "a search"; }
   # Without --inlined the outer method has all of the time, and the runtime keeps no data.

@@ -3,7 +3,7 @@
 """costs.py CLRSNAP APP: a program that throws, allocates and waits as fast as it can (tests/apps/Costs) is recorded in all
 modes and left alone by turns. Its CPU time per operation, including the agent's, must not multiply. As a
 control it is also recorded with every event walked, which must show. In a mode of events alone the agent's thread wakes up
-less often than in mode cpu, whose rounds are 10 ms apart."""
+less often than in cpu mode, whose rounds are 10 ms apart."""
 import os
 import re
 import signal
@@ -18,7 +18,7 @@ SECONDS = 1.5  # of each turn that counts
 MODES = "cpu,alloc,lock,exception,gc,wait"
 # The runtime itself takes half a microsecond for an event, beside one and a half for an exception and five for what an event of an
 # allocation stands for. A walk of each event by 40 us makes it thirty times, nine times, and five times as much.
-ROUND = 0.01  # s, of the agent's thread in mode cpu
+ROUND = 0.01  # s, of the agent's thread in cpu mode
 MOST = {"throw": 1.7, "alloc": 2.5, "wait": 2.0}
 
 
@@ -72,7 +72,7 @@ def recorded(clrsnap, pid, work, options, modes=MODES, within=window):
 
 
 def wakes(clrsnap, pid, work):
-    """How often the agent's thread wakes up in a mode of events alone, for each round of mode cpu's."""
+    """How often the agent's thread wakes up in a mode of events alone, for each round of cpu mode's."""
     def count():
         time.sleep(0.3)
         before, begin = sleeps(pid), time.monotonic()
@@ -125,7 +125,7 @@ def measure(clrsnap, app):
             bad.append(f"{kind} costs {ratio:.2f} times as much while it is recorded")
         if kind == "throw" and control < 1.15 * ratio:
             bad.append("that every exception was walked is not to be seen")
-    print(f"mode exception: the agent's thread wakes up {often:.2f} times in a round of mode cpu's")
+    print(f"exception mode: the agent's thread wakes up {often:.2f} times in a round of cpu mode's")
     if not 0 < often < 0.5:
         bad.append("in a mode of events alone the agent's thread does not sleep for longer")
     return bad

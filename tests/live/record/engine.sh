@@ -36,7 +36,7 @@ if perf_works; then
   for hz in 499 1000 9999; do
     # A thread that loses its processor in a handler misses some samples, so on a busy machine a try may fail.
     for try in 1 2 3 4; do
-      # auto leaves the engine perf where losing a processor costs too much, as on a busy virtual machine.
+      # auto leaves the perf engine where losing a processor costs too much, as on a busy virtual machine.
       record --engine perf -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
       says '^clrsnap: engine perf: '
       had=$(sed -n 's/^clrsnap: engine perf: \([0-9]*\) of .*/\1/p' err)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""halted.py FILE.clrsnap LEAST MOST: do the samples of mode wall stand for the time between them, except for one stop of LEAST to
+"""halted.py FILE.clrsnap LEAST MOST: do the samples of wall mode stand for the time between them, except for one stop of LEAST to
 MOST nanoseconds (0 0: there was none) that the recording names?"""
 import os
 import struct

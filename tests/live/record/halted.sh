@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# halted.sh BUILD SOURCE MATERIAL: time for which a whole program is stopped is in no sample of mode wall, neither of the
+# halted.sh BUILD SOURCE MATERIAL: time for which a whole program is stopped is in no sample of wall mode, neither of the
 # threads that run nor of those that sleep, and is not taken for a lack of time; the summary names it.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"

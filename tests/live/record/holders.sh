@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# holders.sh BUILD SOURCE MATERIAL [VERSION]: mode lock says who holds a System.Threading.Lock when a wait for it begins, also that
-# nobody does (tests/apps/Locks hand-over), and brings mode holders, which knows the type of a monitor's object also during
+# holders.sh BUILD SOURCE MATERIAL [VERSION]: lock mode says who holds a System.Threading.Lock when a wait for it begins, also that
+# nobody does (tests/apps/Locks hand-over), and turns on holders mode, which knows the type of a monitor's object also during
 # collections (Locks collected). VERSION: on that older runtime.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
@@ -24,20 +24,20 @@ cp err summary
 leaves HandOver.WaitForOwner lock.collapsed > owned
 # The class is looked up when the first wait begins.
 grep -q '^\[System.Threading.Lock held by owner\] ' owned && ! grep -v '^\[\(System.Threading.Lock \)\?held by owner\] ' owned ||
-  { cat owned; fail "mode lock: the owner is another"; }
+  { cat owned; fail "lock mode: the owner is another"; }
 # All threads are known: where the runtime names none, nobody had the lock.
 for turn in 1 2 3 4 5; do
   leaves HandOver.PassOn lock.collapsed > passed
-  ! grep -v '^\[\(System.Threading.Lock \)\?held by \(passes on\|nobody when the wait began\)\] ' passed || fail "mode lock: an owner is wrong or not known"
+  ! grep -v '^\[\(System.Threading.Lock \)\?held by \(passes on\|nobody when the wait began\)\] ' passed || fail "lock mode: an owner is wrong or not known"
   ! grep -q 'nobody when the wait began' passed || break
   record --mode lock --holders off -o lock.collapsed
 done
 grep -q 'nobody when the wait began' passed || { cat passed; fail "in $turn recordings no lock is free when a wait for it begins"; }
 
-"$CLRSNAP" report --mode holders -o holders.collapsed r.clrsnap 2> report.err || { cat report.err; fail "mode lock does not bring mode holders"; }
+"$CLRSNAP" report --mode holders -o holders.collapsed r.clrsnap 2> report.err || { cat report.err; fail "lock mode does not bring holders mode"; }
 line=$(grep -n 'Thread.Sleep(20); // the owner has it' "$SOURCE/tests/apps/Locks/Program.cs") || fail "no line is marked"
 leaves "HandOver.WhileOwned (Program.cs:${line%%:*})" holders.collapsed > held
-grep -q '^\[holds System.Threading.Lock\] ' held || { cat holders.collapsed; fail "mode holders does not have the owner's line"; }
+grep -q '^\[holds System.Threading.Lock\] ' held || { cat holders.collapsed; fail "holders mode does not have the owner's line"; }
 # Where processors are short, threads also wait for one that passes the lock on, and has no processor.
 for file in summary page.md page.txt; do
   grep -qE 'HandOver\.(WhileOwned|PassOn)' $file && grep -qE '[0-9] (ms|s)\b' $file || { cat $file; fail "$file does not say who held the lock, and for how long"; }
@@ -61,16 +61,16 @@ timeout 200 "$CLRSNAP" record --event-rate 1000000 --mode lock -o c.clrsnap -- "
 "$CLRSNAP" report --mode holders -o collected.collapsed c.clrsnap 2> report.err || { cat report.err; fail "report"; }
 leaves Collected.HoldGuard collected.collapsed > guarded
 awk '{ all += $NF } $0 ~ /^\[holds Guard\] / { known = $NF } END { exit !(known > 0 && known >= 0.9 * all) }' guarded ||
-  { cat guarded; fail "mode holders does not know what is held beside collections"; }
+  { cat guarded; fail "holders mode does not know what is held beside collections"; }
 "$CLRSNAP" report --mode lock -o waited.collapsed c.clrsnap 2> report.err || { cat report.err; fail "report"; }
-leaves Collected.WaitForGuard waited.collapsed | grep -q '^\[Guard held by owner\] ' || { leaves Collected.WaitForGuard waited.collapsed; fail "mode lock does not know what is waited for beside collections"; }
+leaves Collected.WaitForGuard waited.collapsed | grep -q '^\[Guard held by owner\] ' || { leaves Collected.WaitForGuard waited.collapsed; fail "lock mode does not know what is waited for beside collections"; }
 
 # Without it, by a word or because the output shows one mode.
 record --mode lock --holders off -o off.clrsnap
-! "$CLRSNAP" report --mode holders -o - off.clrsnap > report.out 2> report.err || fail "--holders off records mode holders"
-grep -q 'the recording has no mode holders; it has: lock' report.err || { cat report.err; fail "--holders off"; }
+! "$CLRSNAP" report --mode holders -o - off.clrsnap > report.out 2> report.err || fail "--holders off records holders mode"
+grep -q 'the recording has no holders mode; it has: lock' report.err || { cat report.err; fail "--holders off"; }
 record --mode lock -o one.collapsed
-grep -q '^clrsnap: mode lock is recorded without mode holders: an output shows one mode at a time$' err || { cat err; fail "one mode"; }
+grep -q '^clrsnap: lock mode is recorded without holders mode: an output shows one mode at a time$' err || { cat err; fail "one mode"; }
 grep -q 'held by owner\] ' one.collapsed || { cat one.collapsed; fail "one mode"; }
 # A wait for a System.Threading.Lock that TryEnter gives up, and one that Thread.Interrupt ends, are over then, although the runtime
 # has no event for that. Looks are up to 0.2 s apart on a busy machine.

@@ -22,9 +22,9 @@ refuses 'page-faults, .*cycles.*, not .xyzzy.' --event xyzzy
 refuses 'would wake each thread' --event context-switches
 refuses 'PERIOD' --event page-faults:0
 refuses 'NAME:PERIOD' --event page-faults -F 99
-refuses 'needs the engine perf, not clock' --kernel --engine clock
-refuses 'belongs to mode cpu' --kernel --mode wall
-refuses 'belongs to mode cpu' --event cycles --mode alloc
+refuses 'needs the perf engine, not clock' --kernel --engine clock
+refuses 'belongs to cpu mode' --kernel --mode wall
+refuses 'belongs to cpu mode' --event cycles --mode alloc
 pass "what cannot be is refused with a sentence"
 
 # ---- Where the kernel refuses ----
@@ -126,7 +126,7 @@ json.load(open(sys.argv[4]))
 X
 ! zcat faults.pb.gz | strings | grep -qx 'nanoseconds' || fail "pprof has nanoseconds"
 "$clrsnap" diff rec.clrsnap faults.clrsnap > out 2> err && fail "time and page faults are compared"
-says 'counts CPU time in mode cpu, .* counts page faults: they cannot be compared'
+says 'counts CPU time in cpu mode, .* counts page faults: they cannot be compared'
 "$clrsnap" diff faults.clrsnap faults.clrsnap > out 2> err || { cat err; fail "diff of page faults"; }
 grep -q "each recording's page faults" out || fail "the unit of diff"
 "$clrsnap" report --top 3 -o again.folded faults.clrsnap 2> err && cmp faults.folded again.folded || fail "the recording's events"
@@ -135,11 +135,11 @@ says 'share( \(\+-[0-9.]+ points\))? of [0-9]+ page faults'
   { cat err; fail "report --mode page-faults"; }
 "$clrsnap" diff --mode page-faults faults.clrsnap faults.clrsnap > out 2> err || { cat err; fail "diff --mode page-faults"; }
 "$clrsnap" report --mode page-faults -o no.folded rec.clrsnap 2> err && fail "CPU time as page faults"
-says 'the recording has no mode page-faults: it counts CPU time in mode cpu'
+says 'the recording has no page-faults mode: it counts CPU time in cpu mode'
 "$clrsnap" report --mode major-faults -o no.folded faults.clrsnap 2> err && fail "page faults as others"
-says 'no mode major-faults: it counts page faults'
+says 'no major-faults mode: it counts page faults'
 "$clrsnap" diff --mode page-faults rec.clrsnap rec.clrsnap 2> err && fail "CPU time compared as page faults"
-says 'counts CPU time in mode cpu: it has no mode page-faults'
+says 'counts CPU time in cpu mode: it has no page-faults mode'
 pass "page faults in place of CPU time"
 
 # The machine has counters, or the command says that it has none.

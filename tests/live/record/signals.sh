@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# signals.sh BUILD SOURCE MATERIAL WHAT: signals that ask threads for samples, in wall mode and with the engine clock.
+# signals.sh BUILD SOURCE MATERIAL WHAT: signals that ask threads for samples, in wall mode and with the clock engine.
 #   blocked  a thread that blocks them has one pending, not one for each second, and the summary says so
 #   limit    where no signal can be queued, running threads have their samples all the same
 #   exec     a process that calls exec is not killed by a pending signal

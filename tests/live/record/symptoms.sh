@@ -75,7 +75,7 @@ held() {
   line="Soa.Stock.AuditAll (Faults.cs:${line%%:*})"
   own holders "[holds System.Object]" > shares
   awk -v line="$line" 'index($0, line) && $1 >= 90 { found = 1 } END { exit !found }' shares ||
-    { head -5 shares; fail "mode holders does not have $line with 90 % or more"; }
+    { head -5 shares; fail "holders mode does not have $line with 90 % or more"; }
   echo "holder: $(head -1 shares)"
 }
 
@@ -85,7 +85,7 @@ routes() {
   line="[endpoint] GET /stock/{id:int};$(cause Stock.Reserve stock);"
   own lock > shares
   "$clrsnap" report --mode lock --format collapsed -o all.stacks slow.clrsnap 2> /dev/null
-  grep -qF "$line" stacks || { head -5 stacks; fail "mode lock has no $line"; }
+  grep -qF "$line" stacks || { head -5 stacks; fail "lock mode has no $line"; }
   # What the JIT inlines into a delegate is the endpoint's own code.
   "$clrsnap" report --mode lock -o lock.json slow.clrsnap 2> report.err || { cat report.err; fail "report -o lock.json"; }
   python3 -c 'import json, sys; m = json.load(open("lock.json"))["modes"][0]

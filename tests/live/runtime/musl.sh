@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # musl.sh BUILD SOURCE MATERIAL: a program on the .NET runtime for musl, with this machine's musl: recorded from its start in
-# the modes cpu and wall, named rightly, ended with its own exit code; stack and async of one that runs; and what is said of an
+# the cpu and wall modes, named rightly, ended with its own exit code; stack and async of one that runs; and what is said of an
 # attach. The runtime comes from NuGet, libstdc++ and libgcc_s from this machine (tools/musl_cxx.c). Run by ctest.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
@@ -44,7 +44,7 @@ pass "both modes"
 rc=0
 timeout 300 "$clrsnap" record --mode cpu,exception -o no.txt -- ./run rough 500 > out 2>&1 || rc=$?
 [ $rc = 42 ] || { cat out; fail "a refused recording's program ended with $rc"; }
-shown '^clrsnap: nothing was recorded: with musl only the modes cpu and wall are recorded' out
+shown '^clrsnap: nothing was recorded: with musl only the cpu and wall modes are recorded' out
 pass "modes of events are refused"
 
 ./run names 60000 > app 2>&1 &

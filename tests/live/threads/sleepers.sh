@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# sleepers.sh BUILD SOURCE MATERIAL: in mode wall, threads that sleep where /proc does not show enough registers for a
+# sleepers.sh BUILD SOURCE MATERIAL: in wall mode, threads that sleep where /proc does not show enough registers for a
 # walk to the stack's base count as waiting, and are not woken again and again: native threads below code whose
 # callers are found by rbp, and the thread of an EventPipe session. After an attach such threads have no larger signal
 # stacks, so they are sent no signal, and their stacks are cut.

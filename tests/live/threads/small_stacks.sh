@@ -22,7 +22,7 @@ check() {
 }
 launch() {
   local rc=0 calm=
-  # Until the library is found CPU mode may send signals, and an earlier signal of mode wall may be pending for a thread
+  # Until the library is found CPU mode may send signals, and an earlier signal of wall mode may be pending for a thread
   # without a processor: docs/signal-safety.md, "Small stacks".
   [ "$1 $2" = "wall 0" ] || calm=calm
   timeout -k 5 300 "$clrsnap" record --mode "$1" -F 1000 --format collapsed -o "$WORK/stacks" -- \

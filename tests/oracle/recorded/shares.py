@@ -9,7 +9,7 @@ counts by the part that does.
 
 Printed for each case: First's share, true and by CPU time in the recording; the samples of both methods; their number
 in percent of CPU time times the requested rate; and the recorded CPU time in percent of the true one. The share must be
-right to within 2 points, plus twice the standard deviation of so many samples, plus half of what the engine clock
+right to within 2 points, plus twice the standard deviation of so many samples, plus half of what the clock engine
 reports that it has left out (its late looks: few, unless other programs need the processors). The same holds for all
 cases of an engine together.
 

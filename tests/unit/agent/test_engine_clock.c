@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine clock on threads of this program, without a runtime.
+// The clock engine on threads of this program, without a runtime.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine perf records besides CPU time: the kernel's part of a stack, from the ring that
+// What the perf engine records besides CPU time: the kernel's part of a stack, from the ring that
 // the kernel writes it to, and events that are not clocks. The first tests use rings made by hand,
 // the others threads of this program.
 #include <asm/perf_regs.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine perf on threads of this program, without a runtime: the rate, the weights of samples,
+// The perf engine on threads of this program, without a runtime: the rate, the weights of samples,
 // and the ways in which the engine's signal could harm the program. The descriptors are tested in
 // test_engine_files.c. Skipped, with the engine's reason, where this user may not use perf events.
 #include <fcntl.h>
@@ -276,7 +276,7 @@ static void what_its_events_cost_is_judged_by_the_programs_switches(void **state
 }
 
 // It decides between engines, so chance must not: a timer that is not programmed by chance once made
-// it 0, and engine perf took 40 % of a server's requests.
+// it 0, and perf engine took 40 % of a server's requests.
 static void what_a_switch_costs_is_measured_alike(void **state) {
   (void)state;
   uint64_t least = UINT64_MAX, most = 0;

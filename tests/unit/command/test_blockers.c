@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where threads were that held up suspensions, and for how long, of a profile of mode gc.
+// Where threads were that held up suspensions, and for how long, of a profile of gc mode.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

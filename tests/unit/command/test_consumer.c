@@ -117,7 +117,7 @@ static void put_sample(struct cs_consumer *c, uint32_t thread, enum cs_wire_mode
   put(c, CS_WIRE_SAMPLE, &sample, sizeof sample);
 }
 
-// A repeat record repeats the thread's own last sample of mode wall; nothing is invented for a
+// A repeat record repeats the thread's own last sample of wall mode; nothing is invented for a
 // thread that has none.
 static void again(void **state) {
   (void)state;

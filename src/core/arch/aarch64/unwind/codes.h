@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: ARM64 unwind codes, read from .xdata or expanded from packed unwind data.
-// Signal-safe: yes.
+// Private to the component: ARM64 unwind codes, read from .xdata or expanded from packed unwind
+// data. Signal-safe: yes.
 #pragma once
 
 #include "codemap/reader.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to the room: what the steps over managed code share. Signal-safe: yes.
+// Private to the component: what the steps over managed code share. Signal-safe: yes.
 #pragma once
 
 #include "codemap/reader.h"
