@@ -39,9 +39,9 @@ check_links() {
 check_names() {
   local page name known commands
   while IFS=: read -r page name; do
-    [[ $name == *NAME* || $name == *BUILDING* || -e $name ]] || fail "$page: there is no $name"
+    [[ $name == *NAME* || $name == *LAYER* || -e $name ]] || fail "$page: there is no $name"
   done < <(named '(?<![\w/.])(src|tests|scripts|bench|examples|include|docs)/[\w/-]+(\.[A-Za-z0-9]+)?(?!\w*\*)')
-  # A room and a file of it: `walk/run.c`.
+  # A component and a file of it: `walk/run.c`.
   while IFS=: read -r page name; do
     [ -e "$name" ] || compgen -G "src/*/$name" > /dev/null || compgen -G "src/*/arch/*/$name" > /dev/null || fail "$page: there is no $name in src"
   done < <(named '(?<![\w/.])[a-z_]+/[a-z0-9_]+\.[chS](?=\W)')
