@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SIGURG, the signal that asks for samples as long as the program does not use it. A standard
 // signal is merged with one that is already pending, and does not count against the limit of queued
-// signals. Pending signals survive execve, and one that is ignored by default does the next program
-// no harm. Not for handlers.
+// signals. Pending signals survive execve, and one that is ignored by default does not harm the
+// next program. Not for handlers.
 #pragma once
 
 #include "base/error.h"

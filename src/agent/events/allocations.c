@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // .NET 10 samples allocations at random. .NET 9 does not: when 100 KiB have been allocated in a
-// part of the heap since its last tick, it reports the object at which they were full, and how many
-// bytes they are. The sum of the ticks is the sum of all bytes. Small objects share blocks of about
-// 8 KiB, and it is the object for which a block is taken that is reported; one of more than 8 KiB
-// has a block of its own.
+// part of the heap since its last tick, it reports the object that filled this quota, and the exact
+// number of bytes. The sum of the ticks is the sum of all bytes. Small objects share blocks of
+// about 8 KiB, and the reported object is the one for which a block was taken; an object of more
+// than 8 KiB has a block of its own.
 //
-// A block meets the limit with a probability in proportion to its size, so each tick must stand for
-// the same, whatever it meets: for 100 KiB. What a tick has in excess of them, which is the more
-// the larger its own block is, goes to the next tick. That is right if objects come in no
-// particular order. After a tick the runtime counts from 0 again, so a program that allocates the
-// same in turn may be met at the same few places for ever: of two objects of 90,000 bytes in turn,
-// always at the second. No weight makes up for that. But large objects are taken from the callback
-// that reports every one of them, and the ticks of their part are left out.
+// The probability that a block fills the quota is proportional to the block's size, so each tick
+// must stand for the same amount, 100 KiB, whatever block it reports. The excess, which is larger
+// for larger blocks, goes to the next tick. That is right if objects come in no particular order.
+// After a tick the runtime counts from 0 again, so in a program that repeats a sequence of
+// allocations, the same few objects may fill the quota each time: of two alternating objects of
+// 90,000 bytes, always the second. No weight corrects that. But large objects are taken from the
+// callback that reports every one of them, and the ticks of their part of the heap are left out.
 //
 // Invariant: of each object either its own bytes are counted, or those that a tick has. Threads:
 // the runtime's, several at a time. Signal-safe: no.

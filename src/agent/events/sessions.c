@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The runtime notifies its EventSources, in managed code, on the thread that starts or ends a
-// session. That makes it a managed thread for good, and a managed thread may not call the profiling
-// API outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE), as the agent's thread has to.
-// Hence a thread for this alone. Its managed code takes the lock of all EventSources and runs class
-// constructors, and the program's threads do so in the other order: the runtime may deadlock there
-// while a program creates its first EventSources (dotnet/runtime #105682, #118014). A program that
-// is recorded from its start has none yet when the sessions begin.
+// session. That makes this thread a managed one for good, and a managed thread may not call the
+// profiling API outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE), which the agent's
+// thread has to do. Hence sessions have a thread of their own. Its managed code takes the lock of
+// all EventSources and runs class constructors, and the program's threads do so in the other order:
+// the runtime may deadlock there while a program creates its first EventSources (dotnet/runtime
+// #105682, #118014). A program that is recorded from its start has none yet when the sessions
+// begin.
 //
 // Invariants: the wait for that thread is bounded; a thread that has started sessions too late
 // stops them itself; there is one such thread at a time. Threads: the agent's, and that one.

@@ -2,8 +2,8 @@
 // `clrsnap perfmap PID`: writes /tmp/perf-PID.map where perf looks for it: in the process's own
 // /tmp, under the PID that it has in its own namespace. Invariants: no symbolic link is followed
 // and no file is opened that exists already, since everybody may write to /tmp; the name is given
-// to the whole file only. perf ignores a map that belongs to neither root nor its own user, so that
-// the file is the caller's. One thread. Signal-safe: no.
+// to the whole file only. perf ignores a map that belongs neither to root nor to its own user, so
+// the file belongs to the caller. One thread. Signal-safe: no.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -172,7 +172,7 @@ const struct cs_option cs_agent_options[] = {
      NULL, AGENT(ask.kernel)},
     {0, "inlined", NULL,
      "inlined methods as frames of their own. The program is started with DOTNET_RichDebugInfo=1; "
-     "a process that is already running must have been",
+     "a process that is already running must have been started with it",
      NULL, AGENT(ask.inlined)},
     {0}};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The part of JSON that a descriptor needs: looking up members, reading numbers. Private to the
-// room.
+// component.
 #pragma once
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // images: what a walk needs to know about ELF images: text ranges, and .eh_frame compiled into
-// sorted rows. The room native builds these tables in the library's own memory, before any handler
-// needs them. Signal-safe: yes.
+// sorted rows. The component native builds these tables in the library's own memory, before any
+// handler needs them. Signal-safe: yes.
 #pragma once
 
 #include "images/loader.h"
