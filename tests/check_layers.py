@@ -92,7 +92,7 @@ def check_arrows(components, allowed):
         places[layer, component] += paths
     for (layer, component), paths in places.items():
         if layer not in LAYERS:
-            yield f"src/{layer} is no layer"
+            yield f"src/{layer} is not a layer"
             continue
         if component not in allowed:
             yield f"{layer}/{component} is not in the table of docs/design.md"
@@ -106,7 +106,7 @@ def check_arrows(components, allowed):
             if other != "clrsnap" and layer_of.get(other) not in LAYERS[layer]:
                 yield f"{layer}/{component} uses {other}, which is of the layer {layer_of.get(other)}"
     for component in sorted(set(allowed) - set(layer_of)):
-        yield f"the table of docs/design.md has {component}, which is no folder"
+        yield f"the table of docs/design.md has {component}, which is not a directory"
 
 
 def check_cycles(allowed):
@@ -164,7 +164,7 @@ def check_file_cycles(components, source):
     for component, cycle in sorted(there - listed, key=str):
         yield f"a cycle of files in {component}, which docs/design.md gives no reason for: {', '.join(sorted(cycle))}"
     for component, cycle in sorted(listed - there, key=str):
-        yield f"docs/design.md has a cycle of files in {component} that is none: {', '.join(sorted(cycle))}"
+        yield f"docs/design.md has a cycle of files in {component} that does not exist: {', '.join(sorted(cycle))}"
 
 
 def check_names(components):
@@ -246,7 +246,7 @@ def self_test():
         "which the table does not give it": {"src/command/cli/main.c": '#include "walk/a.h"\n#include "base/base.h"\n'},
         "though the table says so": {"src/command/cli/main.c": "\n"},
         "which is of the layer command": {"src/core/walk/walk.c": '#include "base/a.h"\n#include "cli/a.h"\n'},
-        "which is no folder": {"docs/design.md": good["docs/design.md"] + "| `core/gone` | x | nothing |\n"},
+        "which is not a directory": {"docs/design.md": good["docs/design.md"] + "| `core/gone` | x | nothing |\n"},
         "a cycle of components: base -> walk -> base": {
             "docs/design.md": good["docs/design.md"].replace("nothing", "walk"),
             "src/core/base/base.h": '#include "walk/walk.h"\n',
@@ -261,7 +261,7 @@ def self_test():
             "src/core/base/d.h": "inline int d(int x) {\n  return e(x);\n}\n",
             "src/core/base/e.c": "int (*const e)(int) = c;\nstruct s *e(struct s *x) {\n  return x;\n}\n",
         },
-        "has a cycle of files in core/base that is none: a, b": {
+        "has a cycle of files in core/base that does not exist: a, b": {
             "docs/design.md": good["docs/design.md"] + "| `core/base`: `a`, `b` | recursion |\n",
             "src/core/base/b.c": "static int f(int x) {\n  return x;\n}\nint g(int x) {\n  // Not a().\n  return f(x);\n}\n",
             "src/core/base/b.h": "int a(int x);\n",
