@@ -87,7 +87,7 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
       !cs_take(p, &ns, sizeof ns) ||
       !cs_throttle_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight))
     return false;
-  if (t != NULL) e->lock = cs_lock_wait_class(t->thread);
+  if (t != NULL) e->class = cs_lock_wait_class(t->thread);
   return true;
 }
 

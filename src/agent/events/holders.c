@@ -120,7 +120,7 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
     return;
   }
   hold.owner_at = look.owner_at;
-  hold.lock = look.class;
+  hold.class = look.class;
   if (walk(&holder, &hold))
     cs_throttle_add_walk(CS_WIRE_MODE_HOLDERS);
   else

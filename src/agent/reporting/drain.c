@@ -128,7 +128,7 @@ static uint32_t waited_for(const uint64_t *first, uint32_t count, uint32_t by_ev
 // Returns the event name of the lock's object and owner, or 0 if both are unknown.
 static uint32_t held_by(const struct cs_sample *s) {
   char name[128], text[CS_EVENT_NAME_BYTES];
-  const char *type = cs_lock_type_name(s->lock, s->code_generation), *owner = name;
+  const char *type = cs_lock_type_name(s->class, s->code_generation), *owner = name;
   if (s->type == 0 && type == NULL) return 0;
   if (s->type == 0)
     owner = "an unknown thread";
@@ -145,7 +145,7 @@ static uint32_t held_by(const struct cs_sample *s) {
 
 static uint32_t holds(const struct cs_sample *s) {
   char text[CS_EVENT_NAME_BYTES];
-  const char *type = cs_lock_type_name(s->lock, s->code_generation);
+  const char *type = cs_lock_type_name(s->class, s->code_generation);
   (void)snprintf(text, sizeof text, "[holds %s]", type != NULL ? type : "an unknown object");
   return cs_event_name_of(text);
 }

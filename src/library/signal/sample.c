@@ -180,7 +180,7 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
   sample->thread = from->thread->index;
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
-  sample->weight = sample->lock = 0;
+  sample->weight = sample->class = 0;
   sample->put_off = sample->put_off_by_ns = 0;
   sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
@@ -224,7 +224,7 @@ CS_ISLAND bool cs_hold_lasts(const struct cs_world *world, const struct cs_threa
 CS_ISLAND void cs_hold_write(struct cs_sample *sample, const struct cs_hold *hold) {
   sample->weight = hold->weight;
   sample->mode = hold->mode;
-  if (sample->code_generation == hold->generation) sample->lock = hold->lock;
+  if (sample->code_generation == hold->generation) sample->class = hold->class;
 }
 
 // Returns false if the sample that the thread was asked for does not count.
@@ -368,7 +368,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   place.sample->weight = event->weight;
   place.sample->mode = event->mode;
   place.sample->type = event->type;
-  place.sample->lock = event->lock;
+  place.sample->class = event->class;
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
   if (!put_off) cs_cooldown_begin_event(cooldown, event->tsc, begin_cpu);

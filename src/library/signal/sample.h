@@ -67,7 +67,8 @@ struct cs_sample {
   uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
                       // the perf event's; CS_CAUSE_STRAGGLER: time, ns; _HOLDS: the time that
                       // others wait, ns; else 0
-  uint64_t lock;      // of a lock or its holder: the MethodTable of the lock's object; 0: unknown
+  uint64_t class;     // the MethodTable of the object that a lock, a lock's holder, an allocation
+                      // or an exception is about; 0: unknown
   uint32_t mode;      // an event's, a straggler's or a holder's, as the agent numbers them; 0: it
                       // stands for time
   uint32_t type;      // what an event is about, or a thread is held up by, as the agent numbers it
@@ -133,7 +134,7 @@ struct cs_sample_event {
   uint64_t weight;
   uint32_t mode;  // 1 to CS_SAMPLE_MODES - 1
   uint32_t type;
-  uint64_t lock;  // struct cs_sample.lock
+  uint64_t class;  // struct cs_sample.class
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_cooldown *cooldown, const struct cs_sample_event *event);

@@ -79,7 +79,7 @@ struct cs_reported_regs {
 struct cs_hold {
   uint64_t owner_at;  // where the runtime has the id of the lock's owner
   uint64_t weight;    // the time that others have waited, ns
-  uint64_t lock;      // struct cs_sample.lock, of an object of that generation of code
+  uint64_t class;     // struct cs_sample.class, of an object of that generation of code
   uint32_t mode, generation;
 };
 

@@ -265,7 +265,7 @@ static void an_event_too_many_has_no_stack(void **state) {
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_int_equal(s->weight, i + 1);
     assert_int_equal(s->type, 7);
-    assert_int_equal(s->lock, 9);
+    assert_int_equal(s->class, 9);
     assert_int_equal(s->frame_count, s->stop == CS_STOP_PUT_OFF ? 0 : MAX_FRAMES);
     if (s->stop == CS_STOP_PUT_OFF)
       bare++;
@@ -391,7 +391,7 @@ static void a_holder_holds_the_lock(void **state) {
   struct walker *w = &walkers[0];
   uint64_t owner;
   struct cs_hold hold = {
-      .owner_at = (uint64_t)(uintptr_t)&owner, .weight = 1000, .lock = 64, .mode = 8};
+      .owner_at = (uint64_t)(uintptr_t)&owner, .weight = 1000, .class = 64, .mode = 8};
   struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_HOLDS, 0, &hold};
   open_ring(65536, 1000);
   become(w, 0);
@@ -403,13 +403,13 @@ static void a_holder_holds_the_lock(void **state) {
   assert_int_equal(s->frame_count, 3);
   assert_int_equal(s->weight, 1000);
   assert_int_equal(s->mode, 8);
-  assert_int_equal(s->lock, 64);
+  assert_int_equal(s->class, 64);
   cs_sample_ring_pop(&ring, s);
   become(w, 0);       // not in its cooldown
   hold.generation++;  // the class may be gone
   take_because(w, 3, &cause);
   s = cs_sample_ring_peek(&ring);
-  assert_int_equal(s->lock, 0);
+  assert_int_equal(s->class, 0);
   cs_sample_ring_pop(&ring, s);
   assert_int_equal(ring.released, 0);
   become(w, 0);
