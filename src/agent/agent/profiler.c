@@ -20,6 +20,7 @@
 #include "life/start.h"
 #include "reporting/awaits.h"
 #include "reporting/lock_types.h"
+#include "reporting/type_names.h"
 #include "reporting/unload.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
@@ -118,6 +119,7 @@ static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID modu
   if (!cs_unload(true)) return S_OK;
   cs_awaits_forget();
   cs_lock_types_forget();
+  cs_type_names_forget();
   return S_OK;
 }
 

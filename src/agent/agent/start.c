@@ -45,6 +45,7 @@
 #include "reporting/lock_types.h"
 #include "reporting/methods.h"
 #include "reporting/modules.h"
+#include "reporting/type_names.h"
 #include "reporting/unload.h"
 #include "reporting/wait_names.h"
 #include "sampling/blocked.h"
@@ -98,6 +99,7 @@ static void free_recording(void) {
   cs_blocked_free();
   cs_holders_free();
   cs_lock_types_free();
+  cs_type_names_free();
   // Handlers that have not ended may still write to it: a leak of 4 MiB is better than a crash.
   if (walks_ended) {
     cs_sample_ring_close(&cs_agent.ring);

@@ -4,12 +4,13 @@
 // Signal-safe: no.
 #include "clr_names/class.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "clr_names/types.h"
 
-enum { NAME_UNITS = 512, FIELDS = 256 };
+enum { NAME_UNITS = 512, FIELDS = 256, NESTING = 6 };
 
 static IMetaDataImport2 *import_of(ICorProfilerInfo15 *info, ModuleID module) {
   IMetaDataImport2 *import = NULL;
@@ -69,17 +70,52 @@ bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out) {
   return ok;
 }
 
-static void write_args(ICorProfilerInfo15 *info, const struct cs_class *class, unsigned nesting,
-                       struct cs_text_out *out) {
-  for (unsigned i = 0; i < class->arg_count; i++) {
+// ---- As the events have it, and whole ----
+
+enum form {
+  EVENT,     // "Inner`1[Space.Other+Nested,System.Int32]"
+  ARGUMENT,  // as in those brackets: "Space.Outer`1+Inner`1[System.String,System.Int32]"
+  WHOLE,     // "Space.Outer`1[System.String].Inner`1[System.Int32]"
+};
+
+static void write_class(ICorProfilerInfo15 *info, ClassID id, enum form form, unsigned nesting,
+                        struct cs_text_out *out);
+
+static void write_args(ICorProfilerInfo15 *info, const ClassID args[], unsigned count,
+                       enum form form, unsigned nesting, struct cs_text_out *out) {
+  for (unsigned i = 0; i < count; i++) {
     cs_text_add_char(out, i == 0 ? '[' : ',');
-    cs_class_write_as_event(info, class->args[i], nesting, out);
+    write_class(info, args[i], form, nesting, out);
   }
-  if (class->arg_count > 0) cs_text_add_char(out, ']');
+  if (count > 0) cs_text_add_char(out, ']');
 }
 
-void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, unsigned nesting,
-                             struct cs_text_out *out) {
+// Returns how many arguments the type at the beginning of "Inner`1+More" has of its own.
+static unsigned own_args(const char *name, size_t len, unsigned most) {
+  const char *mark = memrchr(name, '`', len);
+  unsigned long own = mark != NULL ? strtoul(mark + 1, NULL, 10) : 0;
+  return own < most ? (unsigned)own : most;
+}
+
+// Where the names do not say whose the arguments are, the innermost type has them.
+static void write_levels(ICorProfilerInfo15 *info, const struct cs_class *class, unsigned nesting,
+                         struct cs_text_out *out) {
+  const char *at = class->name;
+  unsigned used = 0;
+  for (size_t len = strcspn(at, "+"); at[len] != '\0'; len = strcspn(at, "+")) {
+    unsigned own = own_args(at, len, class->arg_count - used);
+    cs_text_add_len(out, at, len);
+    write_args(info, &class->args[used], own, WHOLE, nesting, out);
+    cs_text_add_char(out, '.');
+    used += own;
+    at += len + 1;
+  }
+  cs_text_add(out, at);
+  write_args(info, &class->args[used], class->arg_count - used, WHOLE, nesting, out);
+}
+
+static void write_class(ICorProfilerInfo15 *info, ClassID id, enum form form, unsigned nesting,
+                        struct cs_text_out *out) {
   CorElementType element = 0;
   ClassID element_class = 0;
   ULONG rank = 0;
@@ -87,16 +123,52 @@ void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, unsigned nest
   if (id == 0 || nesting == 0) {
     cs_text_add(out, id == 0 ? "?" : "...");
   } else if (info->lpVtbl->IsArrayClass(info, id, &element, &element_class, &rank) == S_OK) {
-    cs_class_write_as_event(info, element_class, nesting - 1, out);
+    write_class(info, element_class, form, nesting - 1, out);
     cs_type_write_ranks(rank, out);
-  } else if (cs_class_read(info, id, &class)) {
-    const char *outer = strrchr(class.name, '+');
-    cs_text_add(out, outer != NULL ? outer + 1 : class.name);
-    write_args(info, &class, nesting - 1, out);
-  } else {
+  } else if (!cs_class_read(info, id, &class)) {
     cs_text_add(out, "?");
+  } else if (form == WHOLE) {
+    write_levels(info, &class, nesting - 1, out);
+  } else {
+    const char *outer = form == EVENT ? strrchr(class.name, '+') : NULL;
+    cs_text_add(out, outer != NULL ? outer + 1 : class.name);
+    write_args(info, class.args, class.arg_count, ARGUMENT, nesting - 1, out);
   }
 }
+
+void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, struct cs_text_out *out) {
+  write_class(info, id, EVENT, NESTING, out);
+}
+
+void cs_class_write_nested(ICorProfilerInfo15 *info, ClassID id, struct cs_text_out *out) {
+  write_class(info, id, WHOLE, NESTING, out);
+}
+
+// ---- Unloading ----
+
+static bool is_permanent(ICorProfilerInfo15 *info, ClassID id, unsigned nesting) {
+  CorElementType element = 0;
+  ClassID element_class = 0;
+  ULONG rank = 0;
+  DWORD flags = 0;
+  struct cs_class class;
+  if (id == 0 || nesting == 0) return false;
+  if (info->lpVtbl->IsArrayClass(info, id, &element, &element_class, &rank) == S_OK)
+    return is_permanent(info, element_class, nesting - 1);
+  if (!cs_class_read(info, id, &class) ||
+      FAILED(info->lpVtbl->GetModuleInfo2(info, class.module, NULL, 0, NULL, NULL, NULL, &flags)) ||
+      (flags & COR_PRF_MODULE_COLLECTIBLE) != 0)
+    return false;
+  for (unsigned i = 0; i < class.arg_count; i++)
+    if (!is_permanent(info, class.args[i], nesting - 1)) return false;
+  return true;
+}
+
+bool cs_class_is_permanent(ICorProfilerInfo15 *info, ClassID id) {
+  return is_permanent(info, id, NESTING);
+}
+
+// ---- Fields and methods ----
 
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset) {

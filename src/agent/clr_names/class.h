@@ -25,10 +25,15 @@ struct cs_class {
 // none.
 bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out);
 // Adds the name that the runtime's events use: "System.Byte[]",
-// "Entry[System.String,System.Int32][]" (without the types that it is nested in). `nesting`: levels
-// left before "...".
-void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, unsigned nesting,
-                             struct cs_text_out *out);
+// "Entry`1[Shop.Cart+Item,System.Int32][]". A type that is nested in others lacks these, but its
+// type arguments do not.
+void cs_class_write_as_event(ICorProfilerInfo15 *info, ClassID id, struct cs_text_out *out);
+// The same with the types that it is nested in, each with its own type arguments:
+// "Shop.Table`1[Shop.Cart.Item].Entry`1[System.Int32][]".
+void cs_class_write_nested(ICorProfilerInfo15 *info, ClassID id, struct cs_text_out *out);
+// Returns whether the class is never unloaded: neither its own module can be nor one of its type
+// arguments'. False if that is not known.
+bool cs_class_is_permanent(ICorProfilerInfo15 *info, ClassID id);
 // Finds the offset in an object of a field that the class itself declares. Returns false if it
 // declares no field of that name.
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,

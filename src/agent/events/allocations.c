@@ -50,11 +50,12 @@ static uint64_t estimate(uint64_t size) {
   return size == 0 ? 0 : (uint64_t)(bytes / one_less_exp(bytes / TICK) + 0.5);
 }
 
-// An object that stands for so many bytes. Returns false if it is not to be walked.
+// An object of a class that stands for so many bytes. Returns false if it is not to be walked.
 static bool weigh(uint64_t type, uint64_t bytes, struct cs_sample_event *e) {
   cs_type_sums_add(type, bytes);
   if (!cs_throttle_take(CS_WIRE_MODE_ALLOC, bytes, &e->weight) || e->weight == 0) return false;
   e->weight = cs_type_sums_weight(type, bytes, e->weight);
+  e->class = type;
   return true;
 }
 
@@ -64,7 +65,7 @@ bool cs_allocation_read_sampled(struct cs_bytes *p, struct cs_sample_event *e) {
   if (!cs_take(p, NULL, 4 + 2) || !cs_take(p, &type, sizeof type)) return false;
   struct cs_bytes name = *p;
   return cs_payload_pass_text(p) && cs_take(p, NULL, 8) && cs_take(p, &size, sizeof size) &&
-         weigh(type, estimate(size), e) && cs_payload_take_name(&name, &e->type);
+         weigh(type, estimate(size), e) && cs_payload_take_name(&name, 0, &e->type);
 }
 
 // What the tick's object stands for, of the bytes since the tick before. One that is larger than
@@ -89,13 +90,13 @@ bool cs_allocation_read_tick(struct cs_bytes *p, struct cs_sample_event *e) {
     return false;
   struct cs_bytes name = *p;
   return cs_payload_pass_text(p) && cs_take(p, NULL, 4 + 8) && cs_take(p, &size, sizeof size) &&
-         weigh(type, share_of_tick(bytes, size), e) && cs_payload_take_name(&name, &e->type);
+         weigh(type, share_of_tick(bytes, size), e) && cs_payload_take_name(&name, 0, &e->type);
 }
 
 // A large object that is pinned is in another part of the heap, which has ticks.
 bool cs_allocation_read_large(uint64_t object, uint64_t class, struct cs_sample_event *e,
                               char name[CS_EVENT_NAME_BYTES]) {
-  enum { NESTING = 4, LARGE_OBJECT_HEAP = 3 };  // of COR_PRF_GC_GENERATION
+  enum { LARGE_OBJECT_HEAP = 3 };  // of COR_PRF_GC_GENERATION
   ICorProfilerInfo15 *info = cs_agent.info;
   COR_PRF_GC_GENERATION_RANGE range;
   SIZE_T bytes = 0;
@@ -104,6 +105,6 @@ bool cs_allocation_read_large(uint64_t object, uint64_t class, struct cs_sample_
       info->lpVtbl->GetObjectSize2(info, object, &bytes) != S_OK || !weigh(class, bytes, e))
     return false;
   struct cs_text_out out = cs_text_begin(name, CS_EVENT_NAME_BYTES);
-  cs_class_write_as_event(info, class, NESTING, &out);
+  cs_class_write_as_event(info, class, &out);
   return true;
 }

@@ -96,7 +96,7 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
 // so those after the last one that was walked are a small part of the type.
 static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
   enum { EARLY = 64 };
-  if (!cs_payload_take_name(p, &e->type)) return false;
+  if (!cs_payload_take_name(p, 0, &e->type)) return false;
   double least = (double)EARLY / (double)cs_event_name_count(e->type);
   if (!cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, least)) return false;
   e->weight = cs_event_name_take_unsampled(e->type);

@@ -17,11 +17,11 @@ bool cs_payload_pass_text(struct cs_bytes *p) {
   return length_of_text(p, &len) && cs_take(p, NULL, len + 2);
 }
 
-bool cs_payload_take_name(struct cs_bytes *p, uint32_t *name) {
+bool cs_payload_take_name(struct cs_bytes *p, uint64_t class, uint32_t *name) {
   size_t len;
-  *name = cs_event_name_again(p->at, p->left, &len);
+  *name = cs_event_name_again(p->at, p->left, class, &len);
   if (*name != 0) return cs_take(p, NULL, len + 2);
   if (!length_of_text(p, &len)) return false;
-  *name = len > 0 ? cs_event_name_of_utf16(p->at, len) : cs_event_name_of("?");
+  *name = len > 0 ? cs_event_name_of_utf16(p->at, len, class) : cs_event_name_of("?");
   return cs_take(p, NULL, len + 2) && *name != 0;
 }

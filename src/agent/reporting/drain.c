@@ -17,6 +17,7 @@
 #include "reporting/methods.h"
 #include "reporting/statuses.h"
 #include "reporting/stub_shapes.h"
+#include "reporting/type_names.h"
 #include "reporting/wait_names.h"
 #include "sampling/blocked.h"
 #include "sampling/budget.h"
@@ -159,6 +160,8 @@ static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   uint32_t skip = whole ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;
+  if (s->mode == CS_WIRE_MODE_ALLOC || s->mode == CS_WIRE_MODE_EXCEPTION)
+    type = cs_type_name_whole(s->class, s->type, s->code_generation);
   if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count, s->type);
   if (s->mode == CS_WIRE_MODE_LOCK) type = held_by(s);
   if (s->mode == CS_WIRE_MODE_HOLDERS) type = holds(s);
@@ -348,7 +351,8 @@ void cs_drain_end(void) {
   uint32_t names = cs_event_names_count();
   for (uint32_t name = 1; name <= names; name++) {
     uint64_t events = cs_event_name_take_unsampled(name);
-    if (events > 0 && !send_unsampled(CS_WIRE_MODE_EXCEPTION, name, events)) return;
+    if (events > 0 && !send_unsampled(CS_WIRE_MODE_EXCEPTION, cs_type_name_known(name), events))
+      return;
   }
 }
 

@@ -55,9 +55,7 @@ static void forget_all(void) {
 static char *read_name(uint64_t class, uint32_t generation) {
   char name[1024];
   struct cs_text_out out = cs_text_begin(name, sizeof name);
-  if (!cs_unload_is_alive(generation) ||
-      !cs_unload_begin_naming(cs_load_acquire(&cs_library.world.code_generation)))
-    return NULL;
+  if (!cs_unload_begin_naming_of(generation)) return NULL;
   bool ok = cs_class_write_whole(cs_agent.info, (ClassID) class, &out);
   cs_unload_end_naming();
   return ok ? strdup(name) : NULL;

@@ -125,6 +125,11 @@ bool cs_unload_begin_naming(uint32_t generation) {
   return false;
 }
 
+bool cs_unload_begin_naming_of(uint32_t generation) {
+  uint32_t now = cs_load_acquire(&cs_library.world.code_generation);
+  return cs_unload_is_alive(generation) && cs_unload_begin_naming(now);
+}
+
 void cs_unload_end_naming(void) {
   __atomic_store_n(&naming, 0u, __ATOMIC_SEQ_CST);
   cs_futex_wake(&naming);

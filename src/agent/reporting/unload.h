@@ -20,4 +20,6 @@ bool cs_unload_is_forgotten(uint32_t generation);
 // Enclose every call into the CLR about collectible code. Returns false if the code may be gone
 // already.
 bool cs_unload_begin_naming(uint32_t generation);
+// The same about what a sample of this generation has found alive.
+bool cs_unload_begin_naming_of(uint32_t generation);
 void cs_unload_end_naming(void);

@@ -37,17 +37,17 @@ static void a_name_as_the_runtime_has_it_is_the_same_names(void **state) {
   (void)state;
   for (int recording = 0; recording < 2; recording++) {
     for (int again = 0; again < 2; again++) {
-      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2), 1);
-      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2), 1);
-      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)large, sizeof large - 2), 2);
-      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof longer - 2), 3);
-      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof small - 2), 1);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2, 0), 1);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2, 0), 1);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)large, sizeof large - 2, 0), 2);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof longer - 2, 0), 3);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof small - 2, 0), 1);
       assert_int_equal(cs_event_name_of("Shop.Large"), 2);
     }
     cs_event_names_free();
-    assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof small - 2), 1);
+    assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof small - 2, 0), 1);
     cs_event_names_free();
-    assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2), 1);
+    assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2, 0), 1);
     cs_event_names_free();
   }
 }
@@ -60,16 +60,16 @@ static void the_last_name_is_recognised_in_an_event(void **state) {
   const uint8_t *at = (const uint8_t *)event;
   size_t bytes = 7;
   (void)state;
-  assert_int_equal(cs_event_name_again(at, sizeof event, &bytes), 0);
-  assert_int_equal(cs_event_name_of_utf16(at, BYTES), 1);
-  assert_int_equal(cs_event_name_again((const uint8_t *)longer, sizeof longer, &bytes), 0);
-  assert_int_equal(cs_event_name_again((const uint8_t *)shorter, sizeof shorter, &bytes), 0);
-  assert_int_equal(cs_event_name_again(at, BYTES + 1, &bytes), 0);
+  assert_int_equal(cs_event_name_again(at, sizeof event, 0, &bytes), 0);
+  assert_int_equal(cs_event_name_of_utf16(at, BYTES, 0), 1);
+  assert_int_equal(cs_event_name_again((const uint8_t *)longer, sizeof longer, 0, &bytes), 0);
+  assert_int_equal(cs_event_name_again((const uint8_t *)shorter, sizeof shorter, 0, &bytes), 0);
+  assert_int_equal(cs_event_name_again(at, BYTES + 1, 0, &bytes), 0);
   assert_int_equal(bytes, 7);
-  assert_int_equal(cs_event_name_again(at, BYTES + 2, &bytes), 1);
+  assert_int_equal(cs_event_name_again(at, BYTES + 2, 0, &bytes), 1);
   assert_int_equal(bytes, BYTES);
   cs_event_names_free();
-  assert_int_equal(cs_event_name_again(at, sizeof event, &bytes), 0);
+  assert_int_equal(cs_event_name_again(at, sizeof event, 0, &bytes), 0);
 }
 
 static void each_event_is_counted_once(void **state) {
@@ -89,12 +89,57 @@ static void each_event_is_counted_once(void **state) {
   assert_int_equal(cs_event_names_counted(), 0);
 }
 
+static uint32_t of_class(const char16_t *name, size_t bytes, uint64_t class) {
+  return cs_event_name_of_utf16((const uint8_t *)name, bytes - 2, class);
+}
+
+// Nested types of one name are counted each for itself.
+static void types_of_one_name_are_told_apart_by_their_class(void **state) {
+  static const char16_t name[] = u"Item";
+  char text[CS_EVENT_NAME_BYTES];
+  size_t bytes;
+  (void)state;
+  uint32_t first = of_class(name, sizeof name, 0x1000),
+           second = of_class(name, sizeof name, 0x2000);
+  assert_int_not_equal(first, second);
+  assert_int_equal(cs_event_name_again((const uint8_t *)name, sizeof name, 0x1000, &bytes), 0);
+  assert_int_equal(cs_event_name_again((const uint8_t *)name, sizeof name, 0x2000, &bytes), second);
+  assert_int_equal(of_class(name, sizeof name, 0x1000), first);
+  assert_int_equal(cs_event_name_count(first), 1);
+  assert_int_equal(cs_event_name_count(second), 1);
+  cs_event_name_copy(second, text);
+  assert_string_equal(text, "Item");
+  uint32_t plain = cs_event_name_plain(first);
+  assert_int_not_equal(plain, first);
+  assert_int_equal(cs_event_name_plain(second), plain);
+  assert_int_equal(cs_event_name_plain(plain), plain);
+  assert_int_equal(cs_event_name_of("Item"), plain);
+  cs_event_names_free();
+}
+
+// A program that keeps loading a type again does not use up the numbers of other types.
+static void classes_have_half_of_the_numbers(void **state) {
+  static const char16_t name[] = u"Item";
+  enum { MADE = 100000, HALF = 32768 };
+  (void)state;
+  for (uint64_t i = 1; i <= MADE; i++) {
+    uint32_t want = i <= HALF ? (uint32_t)i : HALF + 1;
+    if (of_class(name, sizeof name, i * 64) != want) fail_msg("class %lu", (unsigned long)i);
+  }
+  assert_int_equal(of_class(name, sizeof name, 64), 1);
+  assert_int_equal(cs_event_name_of("Item"), HALF + 1);
+  assert_int_equal(cs_event_name_of("Other"), HALF + 2);
+  cs_event_names_free();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(not_all_names_are_kept),
       cmocka_unit_test(a_name_as_the_runtime_has_it_is_the_same_names),
       cmocka_unit_test(the_last_name_is_recognised_in_an_event),
       cmocka_unit_test(each_event_is_counted_once),
+      cmocka_unit_test(types_of_one_name_are_told_apart_by_their_class),
+      cmocka_unit_test(classes_have_half_of_the_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
