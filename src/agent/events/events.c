@@ -21,6 +21,7 @@
 #include "events/lock_waits.h"
 #include "events/payload.h"
 #include "events/sessions.h"
+#include "events/thrown.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "snapshot/self.h"
@@ -96,7 +97,8 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
 // so those after the last one that was walked are a small part of the type.
 static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
   enum { EARLY = 64 };
-  if (!cs_payload_take_name(p, 0, &e->type)) return false;
+  e->class = cs_thrown_class(cs_registry_self_cached());
+  if (!cs_payload_take_name(p, e->class, &e->type)) return false;
   double least = (double)EARLY / (double)cs_event_name_count(e->type);
   if (!cs_throttle_take_one(CS_WIRE_MODE_EXCEPTION, least)) return false;
   e->weight = cs_event_name_take_unsampled(e->type);

@@ -118,6 +118,7 @@ static const struct field optional_fields[] = {
     F("DynamicMethodDesc", "MethodName", dynamic_method_desc.name),
     F("Thread", "GCHandle", thread.exposed_object),
     F("Thread", "ExposedObject", thread.exposed_object), // .NET 11
+    F("ExceptionInfo", "ThrownObject", exception_info.thrown),
     F("ExceptionInfo", "ExceptionFlags", exception_info.flags), // .NET 11, as the next two
     F("ExceptionInfo", "StackLowBound", exception_info.unwound_lo),
     F("ExceptionInfo", "StackHighBound", exception_info.unwound_hi),

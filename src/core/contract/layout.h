@@ -168,6 +168,7 @@ struct cs_layout {
   struct cs_callee_saved callee_saved;
   struct {
     uint32_t previous_nested;
+    uint32_t thrown;  // optional: handle of the exception's object
     // Optional: no descriptor of .NET 10 has them (docs/runtime-offsets.md).
     uint32_t flags, handler_entered, unwound_lo, unwound_hi;
     // Only on .NET 9, which does not move unwound_hi with each frame.

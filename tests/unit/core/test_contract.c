@@ -116,6 +116,7 @@ static void a_good_descriptor_fills_the_layout(void **state) {
   if (!parse(good, sizeof good - 1, &l, &err)) fail_msg("%s", err.text);
   assert_int_equal(l.thread.os_id, 296);
   assert_int_equal(l.thread.link_next, 112);
+  assert_int_equal(l.exception_info.thrown, 8);
   assert_int_equal(l.range_fragment.next, 2);
   assert_int_equal(l.range_section.range_begin, 5);
   assert_int_equal(l.image_data_directory.begin, 1);
