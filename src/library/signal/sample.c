@@ -282,7 +282,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   if (holds) cs_hold_write(place.sample, cause->hold);
   cooldown->put_off = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
-  (void)cs_cooldown_begin(cooldown, cause->entry_tsc, begin_cpu);
+  (void)cs_cooldown_begin(cooldown, cause->entry_tsc, begin_cpu, from.limit_ns);
 }
 
 // Takes no sample if the suspension no longer waits for the thread.
@@ -316,7 +316,8 @@ CS_ISLAND static void take_straggler(struct cs_sample_ring *ring, const struct c
   place.sample->mode = suspension->mode;
   place.sample->type = cs_load_relaxed(&thread->asked_type);
   commit(ring, &place, cs_tsc() - entry_tsc);
-  cs_add_relaxed(&suspension->held_ns, cs_cooldown_begin(&thread->cooldown, entry_tsc, begin_cpu));
+  cs_add_relaxed(&suspension->held_ns,
+                 cs_cooldown_begin(&thread->cooldown, entry_tsc, begin_cpu, from.limit_ns));
 }
 
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
@@ -371,7 +372,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   place.sample->class = event->class;
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
-  if (!put_off) cs_cooldown_begin_event(cooldown, event->tsc, begin_cpu);
+  if (!put_off) cs_cooldown_begin_event(cooldown, event->tsc, begin_cpu, from->limit_ns);
   return true;
 }
 

@@ -217,18 +217,21 @@ static void a_walk_without_a_processor_is_not_long(void **state) {
   cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
   cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
   uint64_t now = cs_tsc(), now_cpu = cs_thread_cpu_ns();
-  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - 1000);
+  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - 1000, 0);
   assert_true(cooldown->cost_ns < lost / 2);
   assert_true(cooldown->until_cpu > now_cpu);
   assert_true(cooldown->until_cpu < now_cpu + second);
   assert_true(cooldown->until < now + cs_scale(second, cs_signal.ticks_of_ns));
-  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns),
+  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns), 0,
                     0);  // unknown: all of it
   assert_true(cooldown->until > now + cs_scale(second, cs_signal.ticks_of_ns));
+  // Nor where the CPU clock has run on, since the walk would have been cut long before.
+  cs_cooldown_begin(cooldown, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - lost, 500000);
+  assert_int_equal(cooldown->cost_ns, 1000000);
   *cooldown = (struct cs_cooldown){0};
   for (int i = 0; i < 10; i++)
     cs_cooldown_begin_event(cooldown, cs_tsc() - cs_scale(lost, cs_signal.ticks_of_ns),
-                            cs_thread_cpu_ns() - 1000);
+                            cs_thread_cpu_ns() - 1000, 0);
   assert_false(cs_in_event_cooldown(cooldown, cs_tsc()));
   *cooldown = (struct cs_cooldown){0};
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
@@ -260,7 +263,7 @@ static void an_event_too_many_has_no_stack(void **state) {
     if (i < 100) cooldown = (struct cs_cooldown){0};  // the walks themselves may be slow
     if (i == 100)                                     // one has taken a second of CPU time
       cs_cooldown_begin_event(&cooldown, cs_tsc() - cs_scale(second, cs_signal.ticks_of_ns),
-                              cs_thread_cpu_ns() - second);
+                              cs_thread_cpu_ns() - second, 0);
     cs_sample_event(&ring, &from, &cooldown, &event);
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_int_equal(s->weight, i + 1);
