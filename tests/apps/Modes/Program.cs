@@ -80,6 +80,8 @@ static class Program
         {
             AllocateSmall(small / 16);
             AllocateLarge(large / 16);
+            // Walks of events may take a tenth of the thread's time; beyond that they are left out.
+            Thread.Sleep((int)(megabytes / 20));
         }
         AllocateArrays(arrays);
         AllocateInTurn(medium);
