@@ -91,6 +91,12 @@ grep -Eqx "POST /ingest\?name=my(%20|\+)shop&$from HTTP/1.1" pyroscope/1.head ||
 run 0 "$CLRSNAP" report --push "pyroscope+http://$at?name=shop{env=prod}" golden.clrsnap
 grep -Fqx "POST /ingest?name=shop{env=prod}&$from HTTP/1.1" pyroscope/2.head || fail "Pyroscope: $(cat pyroscope/2.head)"
 
+# ---- A web page is not a server's response ----
+collector page page
+run 1 "$CLRSNAP" report --push "otlp+http://$at" golden.clrsnap
+said "profiles for http://$at/v1development/profiles are being lost: HTTP status 200 with a web page, .*"
+[ "$(requests page)" = 1 ] || fail "$(requests page) requests, not 1"
+
 # ---- TLS: an untrusted certificate ends the push at once, a known one does not ----
 if have openssl; then
   mkdir tls

@@ -4,6 +4,7 @@
 it writes into DIR/port; by TLS if there is a DIR/key.pem. Requests are answered as PLAN says, one word for each, the last one for all
 that follow:
   200         taken
+  page        200, with a web page
   partial     200, with an OTLP response that rejects one profile
   evil        500, with a text that a terminal would obey
   evilpartial as partial, with such a text
@@ -56,7 +57,10 @@ class Handler(local_server.Handler):
             body = b"\x0a" + bytes([len(partial)]) + partial
         if what == "evil":
             code, body = "500", EVIL
-        self.send(body, int(code), **({"Retry_After": when} if when else {}))
+        headers = {"Retry_After": when} if when else {}
+        if what == "page":
+            code, body, headers = "200", b"<html>Log in</html>", {"Content_Type": "text/html; charset=utf-8"}
+        self.send(body, int(code), **headers)
 
 
 local_server.serve(directory, Handler)

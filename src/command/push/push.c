@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -212,11 +213,26 @@ static void note_rejected(struct cs_push *push, const struct response *response)
   if (first) cs_say("%s has rejected a profile: %s", push->target.shown, message);
 }
 
+// A proxy's page for logging in, for example, has status 200, too.
+static bool is_web_page(const struct cs_push *push) {
+  static const char page[] = "text/html";
+  const char *type = NULL;
+  (void)cs_curl.easy_getinfo(push->curl, CURLINFO_CONTENT_TYPE, &type);
+  return type != NULL && strncasecmp(type, page, sizeof page - 1) == 0;
+}
+
 static void evaluate_status(struct cs_push *push, const struct response *response,
                             struct result *out) {
   long status = 0;
   curl_off_t retry_after = 0;
   (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RESPONSE_CODE, &status);
+  if (status >= 200 && status < 300 && is_web_page(push)) {
+    (void)snprintf(out->reason, sizeof out->reason,
+                   "HTTP status %ld with a web page, which is not a profile server's response",
+                   status);
+    out->outcome = REFUSED;
+    return;
+  }
   if (status >= 200 && status < 300) {
     if (push->target.kind == CS_PUSH_OTLP) note_rejected(push, response);
     out->outcome = ARRIVED;
