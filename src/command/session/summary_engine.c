@@ -122,7 +122,10 @@ void cs_print_asks(const struct cs_facts *f, FILE *out) {
              cs_plural(f->lost_signals.unsent, "signal was", "signals were"));
   if (f->lost_signals.silent > 0)
     cs_print(
-        out, PREFIX "%" PRIu64 " %s signal, for %.1f s in total: no processor was available\n",
+        out,
+        PREFIX "%" PRIu64
+               " %s signal, for %.1f s in total: no processor was available, or the "
+               "program received it as data (sigwait, signalfd)\n",
         (uint64_t)f->lost_signals.silent,
         cs_plural(f->lost_signals.silent, "thread did not take its", "threads did not take their"),
         (double)f->lost_signals.silent_ns / 1e9);

