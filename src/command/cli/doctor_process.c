@@ -78,17 +78,16 @@ static void check_files(struct cs_doctor *d, pid_t pid) {
     free(folder);
   }
   free(agent);
+  static const char what[] = "its shared memory";
   bool good = cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, CS_WIRE_TIMED_MODES, &err);
   bool events = good && cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, CS_WIRE_AGENT_MODES, &err);
-  cs_doctor_note(d,
-                 events ? CS_FINDING_GOOD
-                 : good ? CS_FINDING_NOTE
-                        : CS_FINDING_FAULT,
-                 "its shared memory", NULL, "%s%s",
-                 events ? "can be shared with it"
-                 : good ? "can be shared with it, in the modes cpu and wall only: "
-                        : "",
-                 events ? "" : err.text);
+  if (events)
+    cs_doctor_note(d, CS_FINDING_GOOD, what, NULL, "can be shared with it");
+  else if (good)
+    cs_doctor_note(d, CS_FINDING_NOTE, what, NULL,
+                   "can be shared with it, in the modes cpu and wall only: %s", err.text);
+  else
+    cs_doctor_note(d, CS_FINDING_FAULT, what, NULL, "%s", err.text);
 }
 
 // In a child process, whose end detaches from the process; PTRACE_SEIZE does not stop it.

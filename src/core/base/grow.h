@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays that grow, and memory by whole pages. Any thread. Not for handlers.
+// Growable arrays, and memory in whole pages. Any thread. Not for handlers.
 #pragma once
 
 #include <stdint.h>

@@ -6,8 +6,8 @@
 #include "native/elf.h"
 
 #include <elf.h>
-#include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "native/cfi_private.h"
 #include "native/dwarf.h"
@@ -194,12 +194,12 @@ static enum cs_elf_result search(struct segments *s, struct cs_error *err) {
     s->searched += ph.p_filesz;
     uint64_t address = s->elf->bias + ph.p_vaddr;
     size_t before = (4 - address % 4) % 4;
-    uint8_t *bytes = malloc((size_t)ph.p_filesz);
+    uint8_t *bytes = cs_pages_grow(NULL, 0, (size_t)ph.p_filesz);
     if (bytes == NULL) return CS_ELF_UNREADABLE;
     bool is_found = cs_process_memory_read(s->process, address, bytes, (size_t)ph.p_filesz) &&
                     before < ph.p_filesz &&
                     cs_eh_frame_search(bytes + before, (size_t)ph.p_filesz - before, &found);
-    free(bytes);
+    cs_pages_free(bytes, (size_t)ph.p_filesz);
     if (!is_found || found.fdes <= s->elf->fde_count) continue;
     s->elf->eh_frame = address + before + found.begin;
     s->elf->eh_frame_end = address + before + found.end;
