@@ -192,7 +192,8 @@ def recipe(plain, drop, suspended):
         seeds = re.findall(r"seeds: (\d+) in managed code, (\d+) below native frames, (\d+) none", "\n".join(notes.said))
         check(len(seeds) == 1, f"{notes.path}: {notes.said}")
         at_once, below, none = (int(number) for number in seeds[0])
-        check(at_once > 0 and below > 0 and none * 20 <= at_once + below, f"{notes.path}: seeds {seeds[0]}")
+        # Allocate, one thread of twelve, may be met in the runtime's stubs each time.
+        check(at_once > 0 and below > 0 and none * 10 <= at_once + below, f"{notes.path}: seeds {seeds[0]}")
 
 
 def handler(_, drop, suspended):

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -51,8 +52,20 @@ static void start_engine(struct cs_agent_thread *t) {
     cs_store_release(&delayed, true);
 }
 
+// Some of these call the runtime and so become managed threads, which may hold locks of its
+// managed code: the program may then wait for them.
+static void name_own(struct cs_agent_thread *t, uint32_t tid) {
+  char name[sizeof t->given];
+  cs_thread_kernel_name(tid, name, sizeof name);
+  (void)snprintf(t->name, sizeof t->name, "%s, the profiler's own thread", name);
+  t->named = true;
+  cs_store_release(&t->announced, 0u);
+}
+
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
-  if (t->tid != 0 || stopped || cs_own_thread_is(tid)) return;  // some of these call the runtime
+  bool own = cs_own_thread_is(tid);
+  if (own) name_own(t, tid);
+  if (own || t->tid != 0 || stopped) return;
   t->tid = tid;
   t->accounted_to_ns = cs_clock_now_ns();
   cs_label_slot_link(t->thread);

@@ -256,8 +256,6 @@ bool cs_threads_name(uint32_t id, char *name, size_t cap) {
   if (t != NULL && !t->named && t->name[0] == '\0') read_name(t, t->name, sizeof t->name);
   bool known = t != NULL || former[id % REMEMBERED].id == id;
   if (known) (void)snprintf(name, cap, "%s", t != NULL ? t->name : former[id % REMEMBERED].name);
-  if (t != NULL && t->tid != 0 && t->tid == cs_load_relaxed(&cs_agent.tid))
-    (void)snprintf(name, cap, "%s, the profiler's own thread", t->name);
   cs_threads_unlock();
   return known;
 }

@@ -15,7 +15,9 @@ record() {
   shift
   env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k -o all.json -- dotnet "$APP" return > truth 2> err
   [ $? = 7 ] || { cat truth err; fail "mode $modes: another exit code than the program's"; }
-  ! grep -F .clrsnap all.json err > /dev/null || { cat err; fail "mode $modes: a thread of the agent's counts as the program's"; }
+  # The program may have to wait for a lock of the runtime's own that a thread of the agent's holds.
+  ! sed "s/held by \.clrsnap, the profiler's own thread//g" all.json err | grep -oE '.{0,80}\.clrsnap.{0,80}' ||
+    { cat err; fail "mode $modes: a thread of the agent's counts as the program's"; }
   python3 "$SOURCE/tests/live/record/starts.py" all.json ${modes//,/ } < truth > compared || { cat compared err; fail "mode $modes: not all of it"; }
 }
 everything=cpu,alloc,lock,exception,gc,wait
