@@ -29,7 +29,8 @@ static void put_engine(struct cs_json_writer *j, const struct cs_facts *f) {
   CS_JSON_TEXTS(j, {"requested", cs_wire_engine_name(e->requested)},
                 {"used", cs_wire_engine_name(e->used)});
   cs_json_fixed(j, "rate", cs_rate_reached(f), 1);
-  CS_JSON_UINTS(j, {"cpuNs", e->cpu_ns}, {"others", e->others}, {"without", e->without});
+  CS_JSON_UINTS(j, {"cpuNs", e->cpu_ns}, {"unsampledNs", cs_unsampled_ns(f)}, {"others", e->others},
+                {"without", e->without});
   CS_JSON_TEXTS(j, {"why", e->why}, {"unseen", e->unseen});
   cs_json_close(j, "}");
 }

@@ -80,6 +80,14 @@ static const char *why_off(const struct cs_facts *f, double stood) {
          "for moments only";
 }
 
+static void print_unsampled(const struct cs_facts *f, FILE *out) {
+  uint64_t ns = cs_unsampled_ns(f);
+  if (ns == 0) return;
+  cs_print(out, PREFIX "  another %.2f s of CPU time, %.0f %% of the program's, ", (double)ns / 1e9,
+           100.0 * (double)ns / (double)f->times.process_ns);
+  cs_print(out, "is in no sample: threads' starts and ends, and threads that are not sampled\n");
+}
+
 void cs_print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->used == CS_WIRE_ENGINE_AUTO) return;
@@ -95,6 +103,7 @@ void cs_print_engine(const struct cs_facts *f, FILE *out) {
   if (stood < 98.0 || stood > 102.0)
     cs_print(out, PREFIX "  samples stand for %.0f %% of that time: %s\n", stood,
              why_off(f, stood));
+  print_unsampled(f, out);
   if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
   if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
   if (e->others > 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Everything that a recording has events for, at once at the start of Main, and then the program ends. Prints the true
-// numbers: "truth MODE NUMBER". Argument: how it ends (return, exit, throw, failfast); "nothing": it ends at once.
+// numbers: "truth MODE NUMBER". Argument: how it ends (return, exit, throw, failfast); "nothing": it ends at once;
+// "moments": it only starts threads that run for moments, and prints their number and the program's CPU time in ns.
 using System.Runtime.CompilerServices;
 
 namespace Starts;
@@ -67,9 +68,24 @@ static class Program
         return Used() - begin;
     }
 
+    static int Moments()
+    {
+        const int threads = 1000;
+        var before = Environment.CpuUsage.TotalTime;
+        for (int i = 0; i < threads; i++)
+        {
+            var thread = new Thread(() => Thread.SpinWait(100));
+            thread.Start();
+            thread.Join();
+        }
+        Console.WriteLine($"moments {threads} {(Environment.CpuUsage.TotalTime - before).TotalNanoseconds:F0}");
+        return 0;
+    }
+
     static int Main(string[] args)
     {
         if (args[0] == "nothing") return 0;
+        if (args[0] == "moments") return Moments();
         Throw();
         Allocate();
         Wait();

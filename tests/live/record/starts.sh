@@ -26,6 +26,7 @@ cat compared
 record alloc,exception
 record gc
 record cpu
+cp err cpu.err
 # With threads that take the processors from the agent's; they end with this script.
 for _ in $(seq $(($(nproc) + 1))); do
   { while kill -0 $$ 2> /dev/null; do for _ in $(seq 20000); do :; done; done; } &
@@ -36,6 +37,32 @@ record $everything
 kill "${busy[@]}"
 wait "${busy[@]}" 2> /dev/null
 pass "everything is there from the start of Main on"
+
+# Of a thread that runs for a moment, most is its start and its end, in which no sample can be taken. The summary says so.
+moments() {
+  timeout -k 5 300 "$clrsnap" record --engine "$1" -o moments.clrsnap -- dotnet "$APP" moments > truth 2> err || { cat err; fail "moments, $1: exit code $?"; }
+  "$clrsnap" report -o moments.json -o moments.md moments.clrsnap 2> /dev/null || fail "moments: report"
+  grep -q '^- cpu: another .* is in no sample' moments.md || { cat moments.md; fail "moments, $1: nothing of it in Markdown"; }
+  python3 - "$1" << 'PYTHON' || { cat err; fail "moments, $1: CPU time is missing"; }
+import json
+import re
+import sys
+
+engine = json.load(open("moments.json"))["modes"][0]["facts"]["engine"]
+_, threads, used = open("truth").read().split()
+known = engine["cpuNs"] + engine["unsampledNs"]
+print(f"{sys.argv[1]}: {threads} threads used {int(used) / 1e6:.0f} ms; known {known / 1e6:.0f} ms, of which "
+      f"{engine['unsampledNs'] / 1e6:.0f} in no sample")
+said = re.search(r"another ([0-9.]+) s of CPU time, \d+ % of the program's, is in no sample", open("err").read())
+assert abs(float(said[1]) - engine["unsampledNs"] / 1e9) < 0.006, said
+assert known > 0.7 * int(used), "the rest would be that of the agent's own threads"
+PYTHON
+}
+by_perf
+[ ${#PERF[@]} = 0 ] || moments perf
+moments clock
+! grep 'in no sample' cpu.err || fail "CPU time is missing in a program that computes on one thread"
+pass "what is in no sample of threads that run for moments is said"
 
 export DOTNET_DbgEnableMiniDump=0
 # The runtime loads its compiler only when the program has begun; no stack may be cut for that.
