@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "clr_names/types.h"
 
-enum { NAME_UNITS = 512, FIELDS = 256, NESTING = 6 };
+enum { NAME_UNITS = 1024, PATH_UNITS = 512, FIELDS = 256, NESTING = 6 };
 
 static IMetaDataImport2 *import_of(ICorProfilerInfo15 *info, ModuleID module) {
   IMetaDataImport2 *import = NULL;
@@ -41,11 +41,11 @@ static bool write_name(IMetaDataImport2 *import, mdTypeDef token, struct cs_text
 
 static bool is_core(ICorProfilerInfo15 *info, ModuleID module) {
   static const char file[] = "System.Private.CoreLib.dll";
-  WCHAR wide[NAME_UNITS];
-  char path[NAME_UNITS * 3];
+  WCHAR wide[PATH_UNITS];
+  char path[PATH_UNITS * 3];
   ULONG len = 0;
-  if (FAILED(info->lpVtbl->GetModuleInfo(info, module, NULL, NAME_UNITS, &len, wide, NULL)) ||
-      len == 0 || len > NAME_UNITS)
+  if (FAILED(info->lpVtbl->GetModuleInfo(info, module, NULL, PATH_UNITS, &len, wide, NULL)) ||
+      len == 0 || len > PATH_UNITS)
     return false;
   struct cs_text_out out = cs_text_begin(path, sizeof path);
   cs_text_add_utf16(&out, wide, len - 1);

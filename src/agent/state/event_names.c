@@ -13,9 +13,9 @@
 
 #include "base/base.h"
 #include "base/hash.h"
-#include "base/utf16.h"
-
 #include "clr/clr.h"
+#include "clr_names/text.h"
+
 enum { MOST_NAMES = 65536 };  // a program may make types for as long as it runs
 static const char all_others[] = "[types beyond the first 65,535]";
 
@@ -136,10 +136,12 @@ uint32_t cs_event_name_again(const uint8_t *utf16, size_t left, uint64_t class, 
 uint32_t cs_event_name_of_utf16(const uint8_t *utf16, size_t bytes, uint64_t class) {
   WCHAR units[CS_EVENT_NAME_BYTES];
   char name[CS_EVENT_NAME_BYTES];
-  size_t len =
-      bytes / sizeof units[0] < CS_EVENT_NAME_BYTES ? bytes / sizeof units[0] : CS_EVENT_NAME_BYTES;
-  memcpy(units, utf16, len * sizeof units[0]);  // the event's data is not aligned
-  (void)cs_utf16_to_utf8(name, sizeof name, units, len, NULL);
+  struct cs_text_out text = cs_text_begin(name, sizeof name);
+  for (size_t at = 0, len; at < bytes; at += len) {
+    len = bytes - at < sizeof units ? bytes - at : sizeof units;
+    memcpy(units, utf16 + at, len);  // the event's data is not aligned
+    cs_text_add_utf16(&text, units, len / sizeof units[0]);
+  }
   return remember(utf16, bytes, class, number_of(name, class));
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CS_EVENT_NAME_BYTES = 1024 };  // with the NUL; longer names are cut
+enum { CS_EVENT_NAME_BYTES = 1024 };  // with the NUL; longer names are cut, with a mark
 
 // ---- Any thread ----
 // Return a name's number, from 1 on, the same for the same text and class; or 0 if there is no

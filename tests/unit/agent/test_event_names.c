@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uchar.h>
 
 #include <cmocka.h>
@@ -50,6 +51,23 @@ static void a_name_as_the_runtime_has_it_is_the_same_names(void **state) {
     assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2, 0), 1);
     cs_event_names_free();
   }
+}
+
+static void a_name_that_is_cut_is_not_taken_for_another(void **state) {
+  enum { LONG = 5000 };
+  static char16_t name[LONG];
+  char text[2][CS_EVENT_NAME_BYTES];
+  (void)state;
+  for (int i = 0; i < LONG; i++) name[i] = u'N';
+  for (int i = 0; i < 2; i++) {
+    name[LONG - 1] = i == 0 ? u'a' : u'b';
+    cs_event_name_copy(cs_event_name_of_utf16((const uint8_t *)name, sizeof name, 0), text[i]);
+    assert_int_equal(strlen(text[i]), CS_EVENT_NAME_BYTES - 1);
+    assert_ptr_equal(strstr(text[i], "…~"), text[i] + CS_EVENT_NAME_BYTES - 1 - 10);
+  }
+  assert_string_not_equal(text[0], text[1]);
+  assert_memory_equal(text[0], text[1], CS_EVENT_NAME_BYTES - 1 - 10);
+  cs_event_names_free();
 }
 
 // The text is looked at up to its NUL only, and not beyond what there is.
@@ -136,6 +154,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(not_all_names_are_kept),
       cmocka_unit_test(a_name_as_the_runtime_has_it_is_the_same_names),
+      cmocka_unit_test(a_name_that_is_cut_is_not_taken_for_another),
       cmocka_unit_test(the_last_name_is_recognised_in_an_event),
       cmocka_unit_test(each_event_is_counted_once),
       cmocka_unit_test(types_of_one_name_are_told_apart_by_their_class),
