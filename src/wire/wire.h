@@ -173,6 +173,7 @@ struct cs_wire_il_map {
   uint32_t function, count;
   int32_t result;  // HRESULT; on failure there is no map, and count is 0
 };
+#define CS_WIRE_E_IL_REPLACED ((int32_t)0x80070678u)  // ERROR_NOT_SAME_OBJECT: not the module's IL
 struct cs_wire_il_range {
   uint32_t il;          // IL offset, or one of those below
   uint32_t begin, end;  // offsets from the method's start

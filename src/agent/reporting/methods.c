@@ -48,7 +48,25 @@ bool cs_method_is_dispatch(uint32_t id) {
   return false;
 }
 
-static bool put_il_map(uint32_t id, uint64_t start) {
+// Was the method edited while the program runs (hot reload), or its IL replaced by a profiler? Then
+// the PDB has no lines for it: they would be those of other instructions. The IL of a method that
+// was edited lies outside of its module's image.
+static bool is_rewritten(FunctionID function, uint64_t start, const struct cs_method_name *name) {
+  ICorProfilerInfo15 *info = cs_agent.info;
+  LPCBYTE ip = (LPCBYTE)(uintptr_t)start, body = NULL;
+  FunctionID same;
+  ReJITID rejit = 0;
+  ModuleID module;
+  mdToken token;
+  ULONG size;
+  HRESULT hr = info->lpVtbl->GetFunctionFromIP3(info, ip, &same, &rejit);
+  if (SUCCEEDED(hr) && rejit != 0) return true;
+  return SUCCEEDED(info->lpVtbl->GetFunctionInfo(info, function, NULL, &module, &token)) &&
+         SUCCEEDED(info->lpVtbl->GetILFunctionBody(info, module, token, &body, &size)) &&
+         body != NULL && !cs_module_contains(name, (uint64_t)(uintptr_t)body);
+}
+
+static bool put_il_map(uint32_t id, uint64_t start, bool rewritten) {
   static struct cs_il_map map;
   static struct {
     struct cs_wire_il_map head;
@@ -56,6 +74,10 @@ static bool put_il_map(uint32_t id, uint64_t start) {
   } record;
   _Static_assert(sizeof record.ranges[0] == sizeof map.ranges[0], "copied as it is");
   cs_il_map_read(cs_agent.info, start, &map);
+  if (rewritten) {
+    map.count = 0;
+    map.result = CS_WIRE_E_IL_REPLACED;
+  }
   record.head = (struct cs_wire_il_map){id, map.count, map.result};
   size_t size = map.count * sizeof map.ranges[0];
   // A map that would fill the wire's ring is left out, since it would keep the method's samples
@@ -74,7 +96,8 @@ static bool put_method(const struct cs_method_at *method, uint32_t id) {
   FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
   (void)cs_function_name(function, &name);
   if (cs_options.lines && name.kind == CS_NAME_METHOD &&
-      (!put_il_map(id, method->start) || !cs_module_to_wire(&name)))
+      (!put_il_map(id, method->start, is_rewritten(function, method->start, &name)) ||
+       !cs_module_to_wire(&name)))
     return false;
   if (cs_options.inlined && !cs_inlines_to_wire(method, id)) return false;
   if (!cs_function_put(id, &name)) return false;

@@ -23,6 +23,13 @@ static bool read_loaded(void *from, uint64_t offset, void *out, size_t size) {
   return cs_mem_read_guarded(&cs_library.world.mem, *(const uint64_t *)from + offset, out, size);
 }
 
+bool cs_module_contains(const struct cs_method_name *name, uint64_t at) {
+  struct cs_pe pe;
+  uint64_t base = name->base;
+  if (base == 0 || !cs_pe_open_loaded(&pe, read_loaded, &base)) return true;
+  return at - base < pe.image_size;
+}
+
 static bool is_known(const char *path, const struct cs_wire_module *module) {
   struct known **link = &known, *k;
   while ((k = *link) != NULL &&

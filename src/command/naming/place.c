@@ -98,7 +98,7 @@ void cs_places_report(const struct cs_places *p, struct cs_line_facts *out) {
     out->methods++;
     if (result >= 0) continue;
     out->unmapped++;
-    out->why_unmapped = result;
+    if (out->why_unmapped != CS_WIRE_E_IL_REPLACED) out->why_unmapped = result;
   }
   struct report report = {out, {.text = out->missing, .size = sizeof out->missing}};
   cs_lines_visit(p->lines, add_module, &report);

@@ -271,6 +271,15 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
   }
 }
 
+static const char *why_unmapped(const struct cs_line_facts *f) {
+  if ((unsigned)f->why_unmapped == DEBUGGING_DISABLED)
+    return ": DOTNET_EnableDiagnostics_Debugger=0 forbids it";
+  if (f->why_unmapped == CS_WIRE_E_IL_REPLACED)
+    return ": they were edited (hot reload), or a profiler has replaced their IL: the PDB has no "
+           "lines for that";
+  return "";
+}
+
 static void print_lines(const struct cs_line_facts *f, FILE *out) {
   if (!f->wanted) return;
   cs_print(out,
@@ -280,10 +289,7 @@ static void print_lines(const struct cs_line_facts *f, FILE *out) {
   if (f->missing[0] != '\0') cs_print(out, PREFIX "  none for %s\n", f->missing);
   if (f->unmapped > 0)
     cs_print(out, PREFIX "  no IL map of %" PRIu64 " of %" PRIu64 " methods (0x%08x)%s\n",
-             f->unmapped, f->methods, (unsigned)f->why_unmapped,
-             (unsigned)f->why_unmapped == DEBUGGING_DISABLED
-                 ? ": DOTNET_EnableDiagnostics_Debugger=0 forbids it"
-                 : "");
+             f->unmapped, f->methods, (unsigned)f->why_unmapped, why_unmapped(f));
 }
 
 static void print_symbols(const struct cs_symbol_facts *f, FILE *out) {
