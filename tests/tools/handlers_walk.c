@@ -204,7 +204,11 @@ static bool sample_agrees(struct handlers_walk *hw, const struct cs_remote_threa
                           const struct exact_walk *exact, const char *name, struct cs_error *err) {
   struct cs_thread entry = {
       .tid = (uint32_t)thread->tid, .clr_thread = thread->clr_thread, .stack = thread->stack};
-  struct cs_sampled from = {&hw->world, &entry, hw, &thread->regs, &entry.stack, 0, false, false};
+  struct cs_sampled from = {.world = &hw->world,
+                            .thread = &entry,
+                            .agent = hw,
+                            .regs = &thread->regs,
+                            .stack = &entry.stack};
   struct cs_sample_place place;
   struct cs_sample_ring *ring = &hw->ring;
   ring->max_depth = depth_of(exact);

@@ -22,6 +22,7 @@
 #include "sampling/blocked.h"
 #include "sampling/reported_regs.h"
 #include "sampling/weight.h"
+#include "signal/awaits.h"
 #include "state/event_names.h"
 
 enum { TRIES = 3, AHEAD = 16 };
@@ -74,7 +75,10 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
                                            const struct cs_sample_event *event,
                                            const struct cs_hold *hold) {
   struct cs_sample_place place;
-  struct cs_sampled sampled = {.world = &asleep->world,
+  const struct cs_awaits *awaits = cs_load_acquire(&cs_signal.awaits);
+  struct cs_sampled sampled = {.copied = true,
+                               .stops = awaits != NULL ? cs_load_acquire(&awaits->stops) : 0,
+                               .world = &asleep->world,
                                .thread = d->thread,
                                .agent = d->agent,
                                .regs = &asleep->regs,

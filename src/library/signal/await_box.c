@@ -3,7 +3,8 @@
 // yes; memory reads and nothing else, bounded.
 //
 // Invariants. (1) Objects do not move while this runs: `stops` was even before the first read of an
-// object, and is unchanged after the last one. The suspension callbacks increment it when all
+// object, or of a stack that refers to one, and is unchanged after the last one. A stack that is
+// read as a copy was read when it was copied. The suspension callbacks increment it when all
 // threads are stopped, before anything moves, and again before they run on; a chain that was read
 // across a stop is discarded. (2) The box is a value in its own frame, and the only one there with
 // the class of the frame's method. The method still needs `this` after the call that it has made,
@@ -367,7 +368,7 @@ CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled 
   enum cs_code_kind leaf = CS_FRAME_WORD_KIND(frames[0]);
   bool cooperative = cs_is_cooperative(from->world, from->thread->clr_thread);
   bool at_work = from->at_work || leaf == CS_CODE_JIT || leaf == CS_CODE_R2R;
-  uint32_t stops = stops_now(awaits, cooperative && at_work);
+  uint32_t stops = from->copied ? from->stops : stops_now(awaits, cooperative && at_work);
   if ((stops & 1) == 0) chain->state = read_chain(awaits, from, cooperative, &copy, &box, chain);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   if ((stops & 1) == 0 && cs_load_acquire(&awaits->stops) == stops) {

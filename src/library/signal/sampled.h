@@ -14,4 +14,6 @@ struct cs_sampled {
   bool kernel;        // the thread's perf event, which has a ring, asked for the sample
   bool at_work;       // the calling thread works for managed code: if it is in cooperative mode,
                       // the runtime is not suspended
+  bool copied;        // the stack and the registers are a copy, which was taken after
+  uint32_t stops;     // struct cs_awaits.stops was this; a collection has not updated the copy
 };

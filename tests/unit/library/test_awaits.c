@@ -95,14 +95,17 @@ static void read_by_hand(uint64_t word) {
   watched = word;
 }
 
-static bool at_work;
+static bool at_work, copied;
+static uint32_t copied_at;
 
 static struct cs_await_chain find_in(const uint64_t *frames, uint32_t count) {
   struct cs_sampled from = {.world = &clr.world,
                             .thread = &thread,
                             .regs = &regs,
                             .stack = &thread.stack,
-                            .at_work = at_work};
+                            .at_work = at_work,
+                            .copied = copied,
+                            .stops = copied_at};
   struct cs_await_chain chain;
   memset(&chain, 0xA5, sizeof chain);
   cs_awaits_find(&heap.awaits, &from, frames, count, &chain);
@@ -184,6 +187,23 @@ static void what_was_read_while_objects_moved_is_thrown_away(void **state) {
   on_watched = NULL;
   heap.awaits.stops = 4;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
+}
+
+// A collection updates the stack, but not a copy that was taken before or meanwhile.
+static void a_copy_that_is_older_than_a_stop_is_not_believed(void **state) {
+  (void)state;
+  uint64_t boxes[3];
+  fake_chain(&heap, boxes, 3);
+  enter(boxes[0]);
+  heap.awaits.stops = 4;
+  copied = true;
+  for (copied_at = 0; copied_at < 6; copied_at++) {
+    if (copied_at == 4)
+      find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
+    else
+      find_and_check(CS_AWAITS_STOPPED, NULL, 0);
+  }
+  copied = false;
 }
 
 static void whether_it_stood_still_at_the_beginning_is_told_by_a_thread_that_runs(void **state) {
@@ -511,6 +531,7 @@ int main(void) {
       TEST(a_chain_is_followed_to_who_is_awaited_by_nobody),
       TEST(without_a_box_on_the_stack_nothing_is_looked_for),
       TEST(what_was_read_while_objects_moved_is_thrown_away),
+      TEST(a_copy_that_is_older_than_a_stop_is_not_believed),
       TEST(whether_it_stood_still_at_the_beginning_is_told_by_a_thread_that_runs),
       TEST(or_by_one_that_allocates),
       TEST(a_value_that_is_another_classs_is_not_the_box),
