@@ -131,7 +131,8 @@ def judge_wall(made):
     lasted, uncovered = mode.facts["durationMs"] * 1e6, mode.facts["uncoveredNs"]
     for who, frames in (("the sleeper", ("Sleeper", "Proofs.Recorded.Sleeps")),
                         ("the main thread", ("Main", "Proofs.Recorded.Shares"))):
-        less = lasted / 100 + uncovered + sum(mode.weights("[cut: blocked]"))
+        # Where this machine's processors are taken away, the emulated one's start of a recording takes 5 % of it.
+        less = lasted / 12 + uncovered + sum(mode.weights("[cut: blocked]"))
         near(f"{made.name}: time of {who}", sum(mode.weights(*frames)), lasted, less, lasted / 100)
     count = len(mode.weights("Sleeper", "System.Threading.Thread.Sleep"))
     enough(count >= 30 and uncovered < lasted, f"{made.name}: {count} samples of the sleeper, {uncovered / 1e9:.1f} s not covered")

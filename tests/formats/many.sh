@@ -97,6 +97,22 @@ for try in 1 2 3 4; do
   esac
 done
 
+# In pprof the values of events that are counted are what their samples stand for, too.
+for mode in exception wait; do
+  "$clrsnap" report --mode $mode -o few.pb.gz -o few.folded few.clrsnap 2> report.err || { cat report.err; fail "pprof of $mode"; }
+  go tool pprof -raw few.pb.gz > raw 2> raw.err || { cat raw.err; fail "pprof of $mode cannot be read"; }
+  python3 - $mode << 'PYTHON' || fail "pprof of $mode has other sums"
+import re
+import sys
+
+values = re.findall(r"^ +([\d ]+): ", open("raw").read().split("\nSamples:\n")[1].split("\nLocations")[0], re.M)
+mine = sum(int(line.split()[-1]) for line in values)
+folded = sum(int(line.rsplit(" ", 1)[1]) for line in open("few.folded"))
+print(f"{sys.argv[1]}: {mine} in pprof, {folded} in collapsed stacks")
+assert mine == folded > len(values) > 0
+PYTHON
+done
+
 # A table of the waits, a tree, and the difference between two recordings of them: each shows how many there were, and
 # not only how many were walked.
 waits=$(sed -n 's/^clrsnap:   wait: \([0-9]*\) waits.*/\1/p' few.err)

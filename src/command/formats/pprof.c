@@ -60,7 +60,8 @@ static void add_type(struct builder *b, const char *type, const char *unit) {
   b->type_refs[b->out.n_sample_type++] = t;
 }
 
-// For each mode the number of samples and what they stand for. The first mode's is the default.
+// For each mode the number of samples and what they stand for; if that is a number of events, only
+// those. The first mode's last type is the default.
 static void add_types(struct builder *b) {
   Pprof__Profile *out = &b->out;
   out->sample_type = b->type_refs;
@@ -184,9 +185,9 @@ static Pprof__Sample *add_sample(struct builder *b, uint32_t node, uint64_t *ids
   s->n_location_id = id_count;
   s->value = &b->values[b->out.n_sample_type * index];
   for (size_t i = 0; i < b->set->count; i++) {
-    s->value[s->n_value++] = (int64_t)values.samples[i];
-    if (cs_mode_of(&b->set->profiles[i].facts)->weight != NULL)
-      s->value[s->n_value++] = (int64_t)values.weight[i];
+    bool counted = cs_mode_of(&b->set->profiles[i].facts)->weight == NULL;
+    if (!counted) s->value[s->n_value++] = (int64_t)values.samples[i];
+    s->value[s->n_value++] = (int64_t)values.weight[i];
   }
   size_t thread = b->thread[node];
   bool named = b->labels[2 * thread] != b->labels[2 * thread + 1];
