@@ -3,9 +3,20 @@
 // returns the program's exit code, except that 0 becomes 1 if there is no recording or an output is
 // missing. For a process that was already running, the exit code says whether there is a recording.
 // One thread. Signal-safe: no.
+#include <string.h>
+
+#include "base/path.h"
 #include "cli/children.h"
 #include "cli/verbs.h"
 #include "util/say.h"
+
+// Is it a command of the SDK, as in `dotnet run`? What it runs is another process. An argument that
+// is a file or an option belongs to the runtime.
+static bool is_of_sdk(char *const *program) {
+  const char *verb = program[1];
+  return strcmp(cs_file_of(program[0]), "dotnet") == 0 && verb != NULL &&
+         strpbrk(verb, "./-") == NULL && strcmp(verb, "exec") != 0;
+}
 
 static int record_program(struct cs_record_run *r) {
   struct cs_error err = {""};
@@ -21,6 +32,10 @@ static int record_program(struct cs_record_run *r) {
   } else {
     cs_session_record(&r->session);
     (void)cs_record_conclude(r);
+    if (is_of_sdk(r->options->agent.program))
+      cs_say(
+          "this is 'dotnet %s' itself; the processes that it starts are recorded with --children",
+          r->options->agent.program[1]);
   }
   cs_session_wait(&r->session);
   exit_code = cs_session_exit_code(&r->session);

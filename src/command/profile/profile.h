@@ -186,7 +186,7 @@ static inline double cs_rate_reached(const struct cs_facts *f) {
 // one: of threads that are not sampled, and before a thread's first instruction of managed code and
 // after its last; 0: little, or not known.
 static inline uint64_t cs_unsampled_ns(const struct cs_facts *f) {
-  enum { LEAST_NS = 20000000, LEAST_PERCENT = 5 };
+  enum { LEAST_NS = 50000000, LEAST_PERCENT = 5 };
   uint64_t all = f->times.process_ns, sampled = f->engine.cpu_ns;
   if (sampled == 0 || all < sampled + LEAST_NS) return 0;
   return all - sampled < all / 100 * LEAST_PERCENT ? 0 : all - sampled;

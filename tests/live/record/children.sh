@@ -108,3 +108,11 @@ timeout 300 "$clrsnap" record --children -o none.folded -- true > said 2>&1
 grep -q '^clrsnap: nothing was recorded: no .NET runtime in true loaded the agent$' said || bad "no program"
 [ -z "$(ls -A | grep none)" ] || bad "a file is left"
 pass "none"
+
+# A command of the SDK runs the program in another process, so its own recording is not of the program.
+"$clrsnap" record -o w.folded -- dotnet build -h > /dev/null 2> said || bad "dotnet build: exit code $?"
+tail -1 said | grep -q "^clrsnap: this is 'dotnet build' itself.* --children$" || bad "dotnet build: not said what was recorded"
+"$clrsnap" record -o w.folded -- dotnet "$APP" names 100 > /dev/null 2> said
+[ $? = 42 ] || bad "a program: exit code"
+! grep -q "this is 'dotnet" said || bad "a program is taken for a command of the SDK"
+pass "a command of the SDK"
