@@ -35,6 +35,15 @@ What shrank
     -9.09      9.09      0.00     +0.00     54.55     54.55  Shop.Cart<System.Int32>.Work
 X
 
+# Engines have errors of their own.
+run 0 "$CLRSNAP" record -o perf.clrsnap -- "$FAKE" compiles
+run 0 "$CLRSNAP" record -o clock.clrsnap -- "$FAKE" clocked
+run 0 "$CLRSNAP" diff --fail-if 'self(Shop.Program.Main) > +99.9pt' -o x.md perf.clrsnap clock.clrsnap
+grep -q '^clrsnap:   engines differ (perf, clock): shares may differ' err || fail "--fail-if: $(cat err)"
+grep -q '^engines differ (perf, clock)' x.md || fail "the engines are not in Markdown: $(cat x.md)"
+run 0 "$CLRSNAP" diff perf.clrsnap clock.clrsnap
+grep -q '^engines differ (perf, clock)' out || fail "the engines are not in the text: $(cat out)"
+
 # In the recording's unit a sample is 2 ms: Sum had 5 of them and has 12.
 run 0 "$CLRSNAP" diff --normalize none --top 1 before.clrsnap after.clrsnap
 grep -q '^ *+20.00 *0.00 *20.00 *+26.00 *18.00 *44.00  Shop.Program.Main$' out || fail "none: $(cat out)"

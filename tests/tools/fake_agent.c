@@ -582,6 +582,16 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "empty") == 0) {
     describe();
     finish(0, 0, 0);
+  } else if (strcmp(what, "clocked") == 0) {  // one sample, by the clock engine
+    describe();
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+    begin();
+    put(&(struct cs_wire_engine){.cpu_ns = 2000000, .used = CS_WIRE_ENGINE_CLOCK},
+        sizeof(struct cs_wire_engine));
+    put_text("");
+    put_text("");
+    end(CS_WIRE_ENGINE);
+    finish(0, 0, 0);
   } else if (strcmp(what, "missed") == 0) {  // CPU time, of which no sample was taken
     describe();
     begin();

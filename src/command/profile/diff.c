@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "profile/waits.h"
 
 // Threads are matched by name: threads that share a name become one.
@@ -135,6 +136,15 @@ bool cs_profile_has_own(const struct cs_profile *p, size_t node) {
   const struct cs_node *n = &p->tree.nodes[node];
   return n->samples > 0 || n->weight > 0 ||
          (p->diff != NULL && (p->diff->samples[node] > 0 || p->diff->weight[node] > 0));
+}
+
+void cs_diff_put_engines(const struct cs_diff *d, const char *prefix, FILE *out) {
+  enum cs_wire_engine_kind before = d->before->engine.used, after = d->profile.facts.engine.used;
+  if (before == after || before == CS_WIRE_ENGINE_AUTO || after == CS_WIRE_ENGINE_AUTO) return;
+  cs_print(out,
+           "%sengines differ (%s, %s): shares may differ by some points for that alone; record "
+           "both with the same --engine\n",
+           prefix, cs_wire_engine_name(before), cs_wire_engine_name(after));
 }
 
 void cs_diff_free(struct cs_diff *d) {
