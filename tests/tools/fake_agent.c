@@ -334,6 +334,15 @@ static void served(void) {
            NATIVE(7, 1));
 }
 
+// The engine, and the CPU time of the threads that it sampled.
+static void send_engine(enum cs_wire_engine_kind engine, uint64_t cpu_ns) {
+  begin();
+  put(&(struct cs_wire_engine){.cpu_ns = cpu_ns, .used = engine}, sizeof(struct cs_wire_engine));
+  put_text("");
+  put_text("");
+  end(CS_WIRE_ENGINE);
+}
+
 // The compiler itself, and libcoreclr as it is called by the compiler through another library: three
 // samples, one of which took 140 ms, in three seconds of CPU time.
 static void compiles(void) {
@@ -347,12 +356,7 @@ static void compiles(void) {
   SAMPLE(1, CS_STOP_BASE, 1000, NATIVE(9, 1), MANAGED(MAIN, 1));
   SAMPLE(1, CS_STOP_BASE, 1000, NATIVE(9, 1), MANAGED(MAIN, 1));
   SAMPLE(1, CS_STOP_BASE, 140000000, NATIVE(7, 1), NATIVE(10, 1), NATIVE(9, 1), MANAGED(MAIN, 1));
-  begin();
-  put(&(struct cs_wire_engine){.cpu_ns = 3000000000, .used = CS_WIRE_ENGINE_PERF},
-      sizeof(struct cs_wire_engine));
-  put_text("");
-  put_text("");
-  end(CS_WIRE_ENGINE);
+  send_engine(CS_WIRE_ENGINE_PERF, 3000000000);
 }
 
 // Types by the runtime's names for them.
@@ -585,21 +589,11 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "clocked") == 0) {  // one sample, by the clock engine
     describe();
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
-    begin();
-    put(&(struct cs_wire_engine){.cpu_ns = 2000000, .used = CS_WIRE_ENGINE_CLOCK},
-        sizeof(struct cs_wire_engine));
-    put_text("");
-    put_text("");
-    end(CS_WIRE_ENGINE);
+    send_engine(CS_WIRE_ENGINE_CLOCK, 2000000);
     finish(0, 0, 0);
   } else if (strcmp(what, "missed") == 0) {  // CPU time, of which no sample was taken
     describe();
-    begin();
-    put(&(struct cs_wire_engine){.cpu_ns = 310000000, .used = CS_WIRE_ENGINE_CLOCK},
-        sizeof(struct cs_wire_engine));
-    put_text("");
-    put_text("");
-    end(CS_WIRE_ENGINE);
+    send_engine(CS_WIRE_ENGINE_CLOCK, 310000000);
     finish(0, 0, 0);
   } else if (strcmp(what, "starved") == 0) {  // no processor for the agent, for long
     describe();

@@ -73,10 +73,11 @@ static bool put_il_map(uint32_t id, uint64_t start, bool rewritten) {
     struct cs_wire_il_range ranges[CS_IL_MAP_RANGES];
   } record;
   _Static_assert(sizeof record.ranges[0] == sizeof map.ranges[0], "copied as it is");
-  cs_il_map_read(cs_agent.info, start, &map);
   if (rewritten) {
     map.count = 0;
     map.result = CS_WIRE_E_IL_REPLACED;
+  } else {
+    cs_il_map_read(cs_agent.info, start, &map);
   }
   record.head = (struct cs_wire_il_map){id, map.count, map.result};
   size_t size = map.count * sizeof map.ranges[0];

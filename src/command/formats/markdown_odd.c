@@ -109,13 +109,11 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
   if ((stood < 98 || stood > 102) && item(l))
     cs_print(l->out, "%s: samples stand for %.0f %% of the threads' CPU time.\n", mode->token,
              stood);
-  uint64_t unsampled_ns = cs_unsampled_ns(f);
-  if (unsampled_ns > 0 && item(l))
-    cs_print(l->out,
-             "%s: another %.2f s of CPU time, %.0f %% of the program's, is in no sample: threads' "
-             "starts and ends, and threads that are not sampled.\n",
-             mode->token, (double)unsampled_ns / 1e9,
-             100.0 * (double)unsampled_ns / (double)f->times.process_ns);
+  if (cs_unsampled_ns(f) > 0 && item(l)) {
+    cs_print(l->out, "%s: ", mode->token);
+    cs_put_unsampled(f, l->out);
+    cs_print(l->out, ".\n");
+  }
   if (f->engine.without > 0 && item(l))
     cs_print(l->out, "%s: %" PRIu32 " threads were not sampled: no engine was available.\n",
              mode->token, f->engine.without);

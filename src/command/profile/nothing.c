@@ -55,6 +55,14 @@ static bool put_cpu(const struct cs_facts *f, FILE *out) {
   return true;
 }
 
+void cs_put_unsampled(const struct cs_facts *f, FILE *out) {
+  uint64_t ns = cs_unsampled_ns(f);
+  cs_print(out,
+           "another %.2f s of CPU time, %.0f %% of the program's, is in no sample: threads' starts "
+           "and ends, and threads that are not sampled",
+           seconds(ns), 100.0 * (double)ns / (double)f->times.process_ns);
+}
+
 void cs_put_why_nothing(const struct cs_facts *f, FILE *out) {
   bool wall = f->mode == CS_WIRE_MODE_WALL;
   if (!f->ended || !f->finished)

@@ -192,6 +192,9 @@ static inline uint64_t cs_unsampled_ns(const struct cs_facts *f) {
   return all - sampled < all / 100 * LEAST_PERCENT ? 0 : all - sampled;
 }
 
+// "another 1.67 s of CPU time, 36 % of the program's, is in no sample: ...", of CPU time that is.
+void cs_put_unsampled(const struct cs_facts *f, FILE *out);
+
 // Why a mode of samples in time has none: "the program used too little CPU time".
 void cs_put_why_nothing(const struct cs_facts *f, FILE *out);
 

@@ -81,11 +81,10 @@ static const char *why_off(const struct cs_facts *f, double stood) {
 }
 
 static void print_unsampled(const struct cs_facts *f, FILE *out) {
-  uint64_t ns = cs_unsampled_ns(f);
-  if (ns == 0) return;
-  cs_print(out, PREFIX "  another %.2f s of CPU time, %.0f %% of the program's, ", (double)ns / 1e9,
-           100.0 * (double)ns / (double)f->times.process_ns);
-  cs_print(out, "is in no sample: threads' starts and ends, and threads that are not sampled\n");
+  if (cs_unsampled_ns(f) == 0) return;
+  cs_print(out, PREFIX "  ");
+  cs_put_unsampled(f, out);
+  cs_print(out, "\n");
 }
 
 void cs_print_engine(const struct cs_facts *f, FILE *out) {
