@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Waits of every kind except locks, each in a method of its own, timed by this program: "truth wait
-// METHOD NANOSECONDS", "ran wait METHOD NANOSECONDS" with how much of that it was not blocked, and "leaf METHOD NAME" with what it waits for. One goes on until the program ends.
+// METHOD NANOSECONDS", "ran wait METHOD NANOSECONDS" with how much of that may not have been in the wait itself, and
+// "leaf METHOD NAME" with what it waits for. One goes on until the program ends.
 using System;
 using System.Diagnostics;
 using System.IO;
@@ -20,6 +21,10 @@ static class Waits
     static long Ran() =>
         File.ReadAllText("/proc/thread-self/schedstat").Split(' ').Take(2).Sum(long.Parse);
 
+    // How often this thread has blocked.
+    static long Blocks() => File.ReadLines("/proc/thread-self/status")
+        .Where(line => line.StartsWith("voluntary_ctxt_switches:")).Sum(line => long.Parse(line.Split(':')[1]));
+
     // A thread of its own does it later; until then it sleeps, which is no event.
     static void Later(Action action) => new Thread(() =>
     {
@@ -27,12 +32,14 @@ static class Waits
         action();
     }) { IsBackground = true, Name = "later" }.Start();
 
+    // A thread that has blocked twice may have done so elsewhere: for a lock, or while the runtime was stopped.
     static void Time(Action wait)
     {
-        long before = Ran(), begin = Stopwatch.GetTimestamp();
+        long blocks = Blocks(), before = Ran(), begin = Stopwatch.GetTimestamp();
         wait();
-        waited += (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds;
-        ran += Ran() - before;
+        long lasted = (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds;
+        waited += lasted;
+        ran += Blocks() - blocks > 1 ? lasted : Ran() - before;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
