@@ -63,6 +63,27 @@ for name in INT TERM HUP QUIT USR1 USR2 WINCH; do
   [ "$code" = 9 ] && [ "$(cat got)" = "$name" ] || fail "SIG$name: exit code $code"
 done
 
+# A signal that is sent to the whole process group has reached the program already; but not one that has a group of its own.
+for own in '' setsid; do
+  for name in INT TERM USR1; do
+    rm -f ready got
+    setsid "${record[@]}" $own bash -c "trap 'echo $name >>got' $name; trap 'exit 9' USR2; touch ready; while :; do sleep 0.02; done" 2>err &
+    command=$!
+    wait_for ready
+    pgrep -g "$command" -x signal-witness >/dev/null || fail "no witness of signals"
+    [ "$(pgrep -g "$command" -f 'clrsnap|record')" = "$command" ] || fail "the witness has the command's name"
+    for i in 1 2 3; do
+      kill -s "$name" -- "-$command"
+      until [ "$(wc -l < got)" -ge $i ]; do sleep 0.02; done
+    done 2>/dev/null
+    kill -s USR2 "$command"
+    wait "$command"
+    code=$?
+    [ "$code" = 9 ] && [ "$(grep -cx "$name" got)" = 3 ] || fail "3 SIG$name to the group${own:+, $own}: $(wc -l < got) arrive, exit code $code"
+    until ! pgrep -g "$command" >/dev/null; do sleep 0.02; done
+  done
+done
+
 # Stopping and continuing.
 rm -f ready
 "${record[@]}" bash -c 'trap "exit 11" USR1; touch ready; while :; do sleep 0.02; done' 2>err &

@@ -62,6 +62,7 @@ bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err) {
   if (!cs_consumer_create(&session->consumer, &o->ask, err)) return false;
   if (o->ask.inlined && setenv(CS_RICH_DEBUG_INFO, "1", 1) != 0)
     return cs_error_set(err, "out of memory");
+  if (!cs_session_expect_child(session, err)) return false;
   session->child = cs_launch(o->program, s->agent, s->hook, session->consumer.path,
                              &session->old_mask, exit_code, err);
   if (session->child == 0 && *exit_code == CS_EXIT_NOT_FOUND)

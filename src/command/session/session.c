@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The loop of a recording. Signals arrive through a descriptor, so there is no signal handler.
-// Invariant: every signal that reaches the command reaches the program once: one that the terminal
-// sends to the whole foreground group is not forwarded. A process that was attached to gets none.
+// Invariant: every signal that reaches the command reaches the program once: one that was sent to
+// the whole process group is not forwarded. A process that was attached to gets none.
 // One thread. Signal-safe: no.
 #include "session/session.h"
 #include "naming/naming.h"
@@ -30,10 +30,14 @@
 static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
 
+static void forwarded_set(sigset_t *set) {
+  (void)sigemptyset(set);
+  for (size_t i = 0; i < CS_COUNT(forwarded); i++) (void)sigaddset(set, forwarded[i]);
+}
+
 bool cs_session_open(struct cs_session *s, struct cs_error *err) {
   sigset_t set;
-  (void)sigemptyset(&set);
-  for (size_t i = 0; i < CS_COUNT(forwarded); i++) (void)sigaddset(&set, forwarded[i]);
+  forwarded_set(&set);
   (void)sigaddset(&set, SIGCHLD);  // only wakes us up
   (void)sigprocmask(SIG_BLOCK, &set, &s->old_mask);
   (void)signal(SIGPIPE, SIG_IGN);
@@ -42,6 +46,12 @@ bool cs_session_open(struct cs_session *s, struct cs_error *err) {
   s->progress = isatty(STDERR_FILENO) == 1;
   cs_recording_init(&s->recording);
   return true;
+}
+
+bool cs_session_expect_child(struct cs_session *s, struct cs_error *err) {
+  sigset_t set;
+  forwarded_set(&set);
+  return cs_witness_open(&s->witness, &set, err);
 }
 
 bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err) {
@@ -69,14 +79,23 @@ static void obey(struct cs_session *s, int signal_number) {
   }
 }
 
+// The kernel has sent a signal from the terminal to all of the foreground group; but that the
+// terminal is gone, to the leader of the session alone.
+static bool is_from_terminal(const struct signalfd_siginfo *info) {
+  return info->ssi_code == SI_KERNEL && !((int)info->ssi_signo == SIGHUP && getsid(0) == getpid());
+}
+
+// Whether the program has received the signal with this process.
+static bool program_has(const struct cs_session *s, const struct signalfd_siginfo *info) {
+  if (is_from_terminal(info)) return true;
+  return getpgid(s->child) == getpgrp() &&
+         cs_witness_saw(&s->witness, (int)info->ssi_signo, (pid_t)info->ssi_pid);
+}
+
 static void forward(struct cs_session *s, const struct signalfd_siginfo *info) {
   int signal_number = (int)info->ssi_signo;
-  // The kernel has sent a signal from the terminal to the program, too, which is in our group; but
-  // that the terminal is gone, to the leader of the session alone.
-  bool from_terminal =
-      info->ssi_code == SI_KERNEL && !(signal_number == SIGHUP && getsid(0) == getpid());
-  if (signal_number == SIGINT && from_terminal) s->interrupts++;
-  if (!from_terminal && !s->child_ended) (void)kill(s->child, signal_number);
+  if (signal_number == SIGINT && is_from_terminal(info)) s->interrupts++;
+  if (!s->child_ended && !program_has(s, info)) (void)kill(s->child, signal_number);
   // A job is stopped as a whole; by SIGSTOP, because SIGTSTP is blocked here.
   if (signal_number == SIGTSTP) (void)kill(getpid(), SIGSTOP);
 }
@@ -360,4 +379,5 @@ void cs_session_close(struct cs_session *s) {
   cs_recording_free(&s->recording);
   if (s->signals >= 0) (void)close(s->signals);
   if (s->attached > 0) (void)close(s->attached);
+  cs_witness_close(&s->witness);
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "process/witness.h"
 #include "recording/recfile.h"
 #include "session/looks.h"
 #include "session/window.h"
@@ -32,11 +33,12 @@ struct cs_session {
   pid_t child;               // or the process that was attached to
   int attached;              // pidfd of the process that was attached to; 0: a child
   bool child_ended;
-  int child_status;          // as wait(2) has it; a child's only
-  sigset_t old_mask;         // the command's own, for the program
-  int signals;               // signalfd
-  unsigned interrupts;       // Ctrl-C so far
-  unsigned patience;         // attached: the number of them that ends the recording; 0: one
+  int child_status;           // as wait(2) has it; a child's only
+  sigset_t old_mask;          // the command's own, for the program
+  int signals;                // signalfd
+  struct cs_witness witness;  // for a child only
+  unsigned interrupts;        // Ctrl-C so far
+  unsigned patience;          // attached: the number of them that ends the recording; 0: one
   uint64_t began_ns;         // CLOCK_MONOTONIC: when the agent was first seen to record; 0: not yet
   uint64_t recorded_ns;      // how long it recorded
   uint64_t limit_ns;         // 0: none
@@ -54,6 +56,8 @@ struct cs_session {
 // Blocks the signals that are forwarded, and opens the descriptor that receives them. To be called
 // before the program starts, so that none is missed.
 bool cs_session_open(struct cs_session *s, struct cs_error *err);
+// Is to be called before the session starts a program, whose signals are forwarded.
+bool cs_session_expect_child(struct cs_session *s, struct cs_error *err);
 // Opens the pidfd of a process that is already running. Returns false if there is no such process.
 bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
 // Handles the signals that have arrived. Returns whether they end what is in progress.
