@@ -34,6 +34,7 @@ for name in THREADS:
     passed = times[-1][0] - times[0][0] + times[0][1]
     stood = sum(weight for _, weight in times)
     print(f"{name}: {stood / 1e9:.3f} s of {passed / 1e9:.3f} s, without {halted / 1e9:.3f} s; at most {max(w for _, w in times) / 1e9:.3f} s")
-    if abs(stood + halted - passed) > 0.01 * passed:
+    # The stop was measured by the agent's own thread; a busy machine stops and resumes others at other moments.
+    if abs(stood + halted - passed) > 0.01 * passed + 0.05 * halted:
         errors.append(f"{name}: samples stand for {stood / 1e9:.2f} s of {(passed - halted) / 1e9:.2f} s")
 sys.exit("\n".join(errors) or 0)
