@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 
-enum { SENDING_MS = 5, REPLY_MS = 500, KEPT = 64 };
+enum { SENDING_MS = 5, REPLY_MS = 500, READY_MS = 10000, KEPT = 64 };
 #define SAME_NS 1000000000ull  // a signal received longer ago is another one
 #define NAME "signal-witness"
 
@@ -90,7 +90,7 @@ _Noreturn static void be_witness(int socket, const sigset_t *set) {
   socket = leave_files(socket);
   int signals = signalfd(-1, set, SFD_NONBLOCK);
   struct pollfd fds[2] = {{.fd = socket, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-  if (signals < 0) _exit(1);
+  if (signals < 0 || send(socket, "", 1, MSG_NOSIGNAL) != 1) _exit(1);
   for (;;) {
     (void)poll(fds, 2, -1);
     bool is_asked = fds[0].revents != 0;
@@ -103,6 +103,12 @@ _Noreturn static void be_witness(int socket, const sigset_t *set) {
 }
 
 // ---- In the command ----
+
+static bool is_ready(int socket) {
+  char byte;
+  struct pollfd ready = {.fd = socket, .events = POLLIN};
+  return poll(&ready, 1, READY_MS) == 1 && recv(socket, &byte, 1, MSG_DONTWAIT) == 1;
+}
 
 bool cs_witness_open(struct cs_witness *w, const sigset_t *signals, struct cs_error *err) {
   int pair[2], status;
@@ -121,9 +127,10 @@ bool cs_witness_open(struct cs_witness *w, const sigset_t *signals, struct cs_er
   if (between > 0 && waitpid(between, &status, 0) == between && WIFEXITED(status))
     error = WEXITSTATUS(status);
   w->socket = pair[0];
-  if (error == 0) return true;
+  if (error == 0 && is_ready(w->socket)) return true;
   cs_witness_close(w);
-  return cs_error_set(err, "cannot start a process: %s", strerror(error));
+  return cs_error_set(err, "cannot start a process: %s",
+                      error != 0 ? strerror(error) : "it does not become ready");
 }
 
 bool cs_witness_saw(const struct cs_witness *w, int signal_number, pid_t sender) {

@@ -156,9 +156,11 @@ static void note_end(struct cs_session *s) {
   if (s->attached == 0) (void)waitpid(s->child, &s->child_status, 0);
 }
 
+// Takes as many as can be pending at a time, and leaves those that come meanwhile for later.
 static void take_signals(struct cs_session *s) {
   struct signalfd_siginfo info;
-  while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+  for (size_t i = 0; i <= CS_COUNT(forwarded); i++) {
+    if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info) break;
     if (s->watcher.look != NULL && info.ssi_signo != SIGCHLD)
       s->watcher.signal(s->watcher.context, (int)info.ssi_signo);
     else if (s->attached != 0)
