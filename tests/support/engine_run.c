@@ -26,6 +26,7 @@
 struct cs_consumer consumer;
 struct cs_error err;
 volatile int handled;
+_Thread_local struct gaps taken_away;
 static struct fake_clr clr;
 static bool is_open;
 
@@ -37,8 +38,26 @@ uint64_t own_cpu(void) {
 
 void burn(uint64_t ns) {
   static volatile unsigned sink;
-  for (uint64_t until = own_cpu() + ns; own_cpu() < until;)
+  uint64_t last = own_cpu(), until = last + ns;
+  while (last < until) {
     for (unsigned i = 0; i < 5000; i++) sink += i;
+    uint64_t now = own_cpu();
+    if (now - last > MS) {
+      taken_away.ns += now - last;
+      taken_away.count++;
+    }
+    last = now;
+  }
+}
+
+uint64_t best_of_turns(void (*turn)(uint64_t ns), uint64_t ns, uint64_t enough) {
+  uint64_t best = 0;
+  for (int i = 0; i < TURNS && best < enough; i++) {
+    turn(ns);
+    uint64_t samples = drain().samples;
+    if (samples > best) best = samples;
+  }
+  return best;
 }
 
 uint32_t own_tid(void) {

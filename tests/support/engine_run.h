@@ -13,6 +13,12 @@ extern struct cs_error err;
 
 uint64_t own_cpu(void);  // of the calling thread, ns
 void burn(uint64_t ns);  // of its CPU time
+// CPU time in gaps of over a millisecond of burn(): a hypervisor had the processor, or another
+// thread.
+struct gaps {
+  uint64_t ns, count;
+};
+extern _Thread_local struct gaps taken_away;
 uint32_t own_tid(void);
 int setup(void **state);
 
@@ -24,13 +30,17 @@ int end_failed(void **state);  // a teardown: ends a recording that a failed tes
 
 // On a machine that also runs other programs, a single measurement may be far off. A fault of the
 // engine shows in each of them. `measure` returns false, with *why, if it measured something wrong.
-#define TRIES 3
+#define TRIES 6
 void measure_in_tries(bool (*measure)(char why[128]));
 
 struct sums {
   uint64_t samples, weight;
 };
 struct sums drain(void);
+// Has `turn` burn `ns` up to TURNS times, until a turn has taken `enough` samples; returns the most
+// that one has taken.
+#define TURNS 5
+uint64_t best_of_turns(void (*turn)(uint64_t ns), uint64_t ns, uint64_t enough);
 struct cs_wire_engine told(char why[256]);  // what was told last
 
 int count_fds(void);

@@ -127,6 +127,21 @@ static struct thing *thing_of(uint64_t frame) {
   }
 }
 
+// A native thread reports its registers when it gets a processor: until half a second later, its
+// samples may be cut.
+static void count_asleep_cut(const struct cs_wire_sample *s) {
+  enum { PATIENCE_NS = 500000000 };
+  static uint64_t since[MAX_IDS];  // 0: the last one was not cut
+  uint64_t *from = &since[s->thread % MAX_IDS];
+  bool cut = s->held_ns == 0 && s->stop == CS_STOP_ASLEEP;
+  if (!cut)
+    *from = 0;
+  else if (*from == 0)
+    *from = s->time_ns + 1;
+  else
+    asleep_cut += s->time_ns > *from + PATIENCE_NS;
+}
+
 static void take_sample(const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
@@ -144,7 +159,7 @@ static void take_sample(const struct cs_wire_record *r) {
   check(s.time_ns < 600000000000u, "a sample's time", s.time_ns);
   check((start.modes & CS_WIRE_MODE_BIT(s.mode)) != 0, "a sample's mode", s.mode);
   asleep += s.held_ns == 0;
-  asleep_cut += s.held_ns == 0 && s.stop == CS_STOP_ASLEEP;
+  count_asleep_cut(&s);
   check(s.held_ns > 0 ||
             (s.mode == CS_WIRE_MODE_WALL && (s.stop == CS_STOP_BASE || s.stop == CS_STOP_ASLEEP)),
         "a sleeper's sample that is cut, or in CPU mode", s.stop);

@@ -183,8 +183,7 @@ static void *run_when_woken(void *unused) {
 
 // Every other look finds that many threads have run since, and costs more. If the next look waited
 // for longer because of that, it would come in step with the program, and weigh more.
-static void a_costly_look_does_not_delay_the_next_one(void **state) {
-  (void)state;
+static bool costly_looks_delay_nothing(char why[128]) {
   pthread_t threads[SLEEPERS];
   uint64_t after[2] = {0, 0}, taken_ns[2] = {0, 0};
   begin(999, CS_WIRE_ENGINE_CLOCK);
@@ -207,11 +206,19 @@ static void a_costly_look_does_not_delay_the_next_one(void **state) {
   for (int i = 0; i < SLEEPERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   (void)pthread_barrier_destroy(&wake);
   end();
-  assert_true(taken_ns[1] > 2 * taken_ns[0]);
-  if (2 * after[1] > 3 * after[0])
-    fail_msg("after costly looks %.2f times as long", (double)after[1] / (double)after[0]);
+  double costs = (double)taken_ns[1] / (double)taken_ns[0];
+  double waits = (double)after[1] / (double)after[0];
   double part = (double)(taken_ns[0] + taken_ns[1]) / (double)(after[0] + after[1]);
-  if (part > 1.0 / 54) fail_msg("looks take %.4f of a processor instead of an eightieth", part);
+  (void)snprintf(why, 128,
+                 "costly looks take %.1f times as long, after them %.2f times; %.4f of a processor "
+                 "instead of an eightieth",
+                 costs, waits, part);
+  return costs > 2 && waits <= 1.5 && part <= 1.0 / 54;
+}
+
+static void a_costly_look_does_not_delay_the_next_one(void **state) {
+  (void)state;
+  measure_in_tries(costly_looks_delay_nothing);
 }
 
 static bool over;
@@ -228,9 +235,8 @@ static void *run_now_and_then(void *unused) {
 
 // Looks at many threads that use a part of one processor: they may take a part of what the program
 // uses, not the same part of a whole processor.
-static void looks_take_a_part_of_what_the_program_uses(void **state) {
+static bool looks_take_their_part(char why[128]) {
   enum { SETTLING = 100 };
-  (void)state;
   pthread_t threads[SLEEPERS];
   uint64_t looks_ns = 0, began = 0, all_began = 0;
   begin(999, CS_WIRE_ENGINE_CLOCK);
@@ -256,8 +262,13 @@ static void looks_take_a_part_of_what_the_program_uses(void **state) {
   for (int i = 0; i < SLEEPERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   end();
   double part = (double)looks_ns / (double)program_ns;
-  print_message("looks take %.4f of what the program uses\n", part);
-  if (part > 1.0 / 25) fail_msg("looks take %.4f of what the program uses", part);
+  (void)snprintf(why, 128, "looks take %.4f of what the program uses", part);
+  return part <= 1.0 / 25;
+}
+
+static void looks_take_a_part_of_what_the_program_uses(void **state) {
+  (void)state;
+  measure_in_tries(looks_take_their_part);
 }
 
 int main(void) {

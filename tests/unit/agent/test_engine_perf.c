@@ -56,6 +56,7 @@ static bool has_rate(uint32_t hz, uint64_t ns, double least, char why[128]) {
   begin(hz, CS_WIRE_ENGINE_PERF);
   uint64_t from = own_cpu();
   cs_threads_add_native(own_tid());
+  taken_away = (struct gaps){0, 0};
   burn(ns);
   struct sums sums = drain();
   uint64_t used = own_cpu() - from;
@@ -63,13 +64,15 @@ static bool has_rate(uint32_t hz, uint64_t ns, double least, char why[128]) {
   struct cs_wire_engine engine = told(engine_why);
   end();
   assert_int_equal(engine.used, CS_WIRE_ENGINE_PERF);
-  double want = (double)used * hz / 1e9, period = 1e9 / hz;
+  // A gap has a sample, however long it is.
+  double want = (double)(used - taken_away.ns) * hz / 1e9, period = 1e9 / hz;
   // The last sample is as late as other threads on the processor make it.
   double off = (double)sums.weight - (double)used, most = 2 * period > MS ? 2 * period : MS;
   (void)snprintf(why, 128, "%lu samples at %u Hz instead of %.0f; they stand for %.3f ms of %.3f",
                  (unsigned long)sums.samples, hz, want, (double)sums.weight / 1e6,
                  (double)used / 1e6);
-  return (double)sums.samples > least * want && (double)sums.samples < 1.1 * want && off > -most &&
+  return (double)sums.samples > least * want &&
+         (double)sums.samples < 1.1 * want + (double)taken_away.count && off > -most &&
          off < most && (double)engine.cpu_ns > 0.9 * (double)used &&
          (double)engine.cpu_ns < 1.1 * (double)used;
 }
@@ -180,8 +183,7 @@ static void a_thread_that_blocks_the_signal_has_one_pending_at_most(void **state
   assert_true(queued() < queue + 200);  // of this user; 2,000 expirations could have been queued
   assert_int_equal(drain().samples, 0);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  burn(50 * MS);
-  assert_true(drain().samples > 50);  // the thread is sampled from now on
+  assert_true(best_of_turns(burn, 50 * MS, 51) > 50);  // the thread is sampled from now on
   end();
 }
 
@@ -190,8 +192,7 @@ static int without_pending_signals(void) {
   if (setrlimit(RLIMIT_SIGPENDING, &none) != 0) return 1;
   begin(9999, CS_WIRE_ENGINE_PERF);
   cs_threads_add_native(own_tid());
-  burn(100 * MS);
-  return drain().samples > 100 ? 0 : 2;  // of 1,000, on whatever machine
+  return best_of_turns(burn, 100 * MS, 101) > 100 ? 0 : 2;  // of 1,000, on whatever machine
 }
 
 static void no_signal_may_be_queued(void **state) {

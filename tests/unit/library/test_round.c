@@ -20,7 +20,7 @@
 #include "threads/ask.h"
 #include "threads/registry.h"
 
-enum { TARGETS = 3, BLOCKED = 2, ANSWER_MS = 200, PLAIN = CS_REQUEST_PLAIN | CS_REQUEST_ROUND };
+enum { TARGETS = 3, BLOCKED = 2, ANSWER_MS = 1000, PLAIN = CS_REQUEST_PLAIN | CS_REQUEST_ROUND };
 static struct target *targets[TARGETS];
 
 static void start(bool blocks) {
