@@ -24,9 +24,13 @@ HRESULT walk_within(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, 
   auto *within = static_cast<Within *>(data);
   if (within->walk.count < 3) {
     for (ThreadID thread : {ThreadID{0}, within->other, within->walk.thread}) {
-      within->inner->clear(thread, COR_PRF_SNAPSHOT_DEFAULT);
-      within->answers->add(info->DoStackSnapshot(thread, collect, COR_PRF_SNAPSHOT_DEFAULT,
-                                                 within->inner, nullptr, 0));
+      HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+      for (int i = 0; i < 4 && hr == CORPROF_E_STACKSNAPSHOT_UNSAFE; i++) {
+        within->inner->clear(thread, COR_PRF_SNAPSHOT_DEFAULT);
+        hr = info->DoStackSnapshot(thread, collect, COR_PRF_SNAPSHOT_DEFAULT, within->inner,
+                                   nullptr, 0);
+      }
+      within->answers->add(hr);
     }
   }
   return collect(function, ip, frame, size, context, &within->walk);
@@ -57,6 +61,7 @@ class Crowd final : public Mode {
     plain_.tell("walk");
     refused_.tell("refused");
     nested_.tell("within a callback");
+    notes.say("walks tried again: %ld of %ld", again_.load(), tries_.load());
   }
 
  private:
@@ -76,22 +81,27 @@ class Crowd final : public Mode {
 
   void one(int how, ThreadID thread, Within *within) {
     ULONG32 flags = how == 1 ? COR_PRF_SNAPSHOT_REGISTER_CONTEXT : COR_PRF_SNAPSHOT_DEFAULT;
-    within->walk.clear(thread, flags);
-    int calls = 0;
-    switch (how) {
-      case 2:
-        refused_.add(info->DoStackSnapshot(thread, refuse_third, flags, &calls, nullptr, 0));
-        return;
-      case 3:
-        within->walk.hr = info->DoStackSnapshot(thread, walk_within, flags, within, nullptr, 0);
-        break;
-      default:
-        within->walk.hr = info->DoStackSnapshot(thread, collect, flags, &within->walk, nullptr, 0);
+    HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    // The target, or the last of eight walkers, may get no processor for as long as a walk waits.
+    for (int i = 0; i < 4 && hr == CORPROF_E_STACKSNAPSHOT_UNSAFE; i++) {
+      int calls = 0;
+      again_ += i > 0;
+      tries_++;
+      within->walk.clear(thread, flags);
+      hr = how == 2   ? info->DoStackSnapshot(thread, refuse_third, flags, &calls, nullptr, 0)
+           : how == 3 ? info->DoStackSnapshot(thread, walk_within, flags, within, nullptr, 0)
+                      : info->DoStackSnapshot(thread, collect, flags, &within->walk, nullptr, 0);
     }
-    plain_.add(within->walk.hr);
+    if (how == 2) {
+      refused_.add(hr);
+      return;
+    }
+    within->walk.hr = hr;
+    plain_.add(hr);
     notes.add(within->walk);
   }
 
+  std::atomic<long> again_{0}, tries_{0};
   Answers plain_, refused_, nested_;
 };
 
@@ -162,7 +172,7 @@ class Detach final : public Mode {
     for (long i = 0; i < setting("GUEST_THREADS", 3); i++) {
       walkers_.emplace_back([this] { walk_until_told(); });
     }
-    sleep_ms(100);
+    for (int i = 0; i < 1000 && tries_ < 60; i++) sleep_ms(10);
     asked_ = true;
     notes.say("RequestProfilerDetach: 0x%08x",
               static_cast<unsigned>(info->RequestProfilerDetach(100)));
@@ -199,7 +209,9 @@ class Detach final : public Mode {
         walk->clear(thread->id, COR_PRF_SNAPSHOT_DEFAULT);
         bool before = !asked_;
         HRESULT hr = info->DoStackSnapshot(thread->id, collect, 0, walk.get(), nullptr, 0);
-        (before ? before_ : since_).add(hr);
+        tries_++;
+        // One that has reported frames was under way before the request, and must succeed.
+        (before && (hr == S_OK || walk->count > 0 || !asked_) ? before_ : since_).add(hr);
       }
     }
   }
@@ -207,6 +219,7 @@ class Detach final : public Mode {
   std::vector<std::thread> walkers_;
   std::atomic<bool> stop_{false}, done_{false}, asked_{false};
   std::atomic<int> after_{0};
+  std::atomic<long> tries_{0};
   Answers before_, since_;
 };
 

@@ -25,7 +25,7 @@ noticed() {
 noticed checksum "the result is 'rounds"
 noticed code 'the recorded program ended with 41, where it ends with 42 alone'
 noticed crash 'the recorded program ended with 134 and has no result'
-noticed hang 'the recorded program hangs' 3
+noticed hang 'the recorded program hangs' 15
 TORTURE_PLANT= ./torture.py "$WORK/build" "$MATERIAL" --seed 7 --seconds 1 dynamic || exit 1
 
 # A thread of that name, and shared memory of ours, in a process that nobody records.

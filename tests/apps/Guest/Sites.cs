@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Allocations and exceptions at known sites, in a fixed order, all on one thread.
+using System.IO;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -152,8 +153,11 @@ static unsafe class Sites
 
     public static void Throws() => throw new AccessViolationException();
 
+    static int Tasks() => Directory.GetDirectories("/proc/self/task").Length;
+
     internal static int Run()
     {
+        int before = Tasks();
         var thread = new Thread(() =>
         {
             Thread.CurrentThread.Name = "Sites";
@@ -170,6 +174,8 @@ static unsafe class Sites
         });
         thread.Start();
         thread.Join();
+        // It is gone for the runtime once it is gone for the kernel.
+        for (int i = 0; i < 20_000 && Tasks() > before; i++) Thread.Sleep(1);
         int result = Profiler.guest_run();
         Console.WriteLine("done");
         return result;

@@ -109,14 +109,15 @@ static unsafe class Asleep
         int interrupted = 0, early = 0;
         long switches = alone ? Switches() : 0;
         if (!alone) Oracle.oracle_sleeper_begin(name);
-        for (int i = 0; i < Rounds; i++)
+        int rounds = alone ? 3 * Rounds : Rounds;  // on its own, it must outlive an attach
+        for (int i = 0; i < rounds; i++)
         {
             long start = Stopwatch.GetTimestamp();
             if (wait()) interrupted++;
             if (Stopwatch.GetElapsedTime(start).TotalMilliseconds < Milliseconds * 0.9) early++;
         }
-        if (alone) Console.WriteLine($"waited {name} {Rounds} {interrupted} {early} {Switches() - switches}");
-        else Oracle.oracle_sleeper_end(Rounds, interrupted, early);
+        if (alone) Console.WriteLine($"waited {name} {rounds} {interrupted} {early} {Switches() - switches}");
+        else Oracle.oracle_sleeper_end(rounds, interrupted, early);
     }
 
     static long Switches()

@@ -77,8 +77,12 @@ static void remember_stack(struct sleeper *s) {
   }
 }
 
+// The sleepers begin when they can be walked.
+static uint32_t walker_ready;
+
 ORACLE_EXPORT void oracle_sleeper_begin(const char *name);
 void oracle_sleeper_begin(const char *name) {
+  while (!__atomic_load_n(&walker_ready, __ATOMIC_ACQUIRE)) usleep(1000);
   pthread_mutex_lock(&lock);
   struct sleeper *s = &sleepers[sleeper_count];
   snprintf(s->name, sizeof s->name, "Proofs.Asleep.%s", name);
@@ -212,7 +216,9 @@ static void walk_once(struct sleeper *s) {
 
 static void *walker(void *unused) {
   (void)unused;
-  if (!ours_ready()) return NULL;
+  bool ready = ours_ready();
+  __atomic_store_n(&walker_ready, 1, __ATOMIC_RELEASE);
+  if (!ready) return NULL;
   for (;;) {
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < sleeper_count; i++)

@@ -255,11 +255,11 @@ def main():
             for case in cases:
                 for hz in rates:
                     for engine in engines:
-                        # Other load may leave a case too few samples to prove anything; it is then repeated, for
-                        # longer.
+                        # Other load may leave a case too few samples to prove anything, and chance puts one of many cases
+                        # just out of bounds; it is then repeated, for longer, with the narrower bounds of that.
                         for seconds in (options.seconds, options.seconds * 5, options.seconds * 20):
                             row = measure(options, server, case, engine, hz, seconds, work)
-                            if row["samples"] >= FEW:
+                            if row["good"]:
                                 break
                         rows.append(row)
                         print_row(rows[-1])

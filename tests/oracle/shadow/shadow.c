@@ -250,6 +250,19 @@ static void try_fault(const FunctionID *ids, uint32_t n, const struct copy *copy
   counts.found[fault] += verdict_of(changed, n, copy) == WRONG;
 }
 
+// Whether the thread is where its last snapshot was: on a busy machine many are of one moment, which
+// is excused once.
+static bool stands_still(const struct copy *copy) {
+  struct shadow *s = copy->source;
+  UINT_PTR ip = copy->stack.count > 0 ? copy->stack.frames[0].ip : 0;
+  bool still =
+      s->last_ip == ip && s->last_depth == copy->depth && s->last_count == copy->stack.count;
+  s->last_ip = ip;
+  s->last_depth = copy->depth;
+  s->last_count = copy->stack.count;
+  return still;
+}
+
 bool shadow_judge(const struct copy *copy) {
   static FunctionID ids[STACK_MAX];
   uint32_t n = managed_ids(&copy->stack, ids);
@@ -265,6 +278,7 @@ bool shadow_judge(const struct copy *copy) {
   enum verdict verdict = verdict_of(ids, n, copy);
   counts.dispatching += copy->dispatch > 0;
   if (verdict == EQUAL && n > 4 && n < STACK_MAX && counts.taken % 4 == 0) try_fault(ids, n, copy);
+  if (stands_still(copy) && verdict != EQUAL && verdict != WRONG) return true;
   if (counts.of[verdict]++ >= 6 || verdict != WRONG) return verdict != WRONG;
   oracle_fail("snapshot %lu differs from the shadow stack", (unsigned long)counts.taken);
   print_both(copy);

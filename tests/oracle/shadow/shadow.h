@@ -22,6 +22,8 @@ struct shadow {
   bool catcher_found;     // of the exception that was thrown last: a managed frame will catch it
   uint32_t unwound_top;   // entries from depth up to here: unwound, as callbacks say; 0: none
   struct shadow_entry entries[SHADOW_MAX];
+  UINT_PTR last_ip;  // of the last snapshot: the leaf, the entries, the frames
+  uint32_t last_depth, last_count;
 };
 struct copy {  // taken in the walk's first callback, while the thread stands still
   struct stack stack;
@@ -30,6 +32,8 @@ struct copy {  // taken in the walk's first callback, while the thread stands st
   bool taken, catcher_found;
   bool resuming;  // the catch handler has returned, the thread has not resumed
   struct shadow_entry entries[SHADOW_MAX];
+  UINT_PTR last_ip;  // of the last snapshot: the leaf, the entries, the frames
+  uint32_t last_depth, last_count;
 };
 
 struct shadow *shadow_of_self(void);  // NULL: no hook has run on this thread. May run in handlers
