@@ -9,7 +9,10 @@ build_app Modes
 cd "$WORK" || exit 1
 clrsnap=$BUILD/bin/clrsnap
 
-timeout -k 5 300 "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --alloc 100k --event-rate 1000000 --buffer 64 -o all.clrsnap -o all.pb.gz -o all.txt \
+# Every event is walked, and no stack is cut where a hypervisor takes the processor during a walk. More than 10 ms of a walk would
+# put the thread's next events off.
+events=(--event-rate 1000000 --walk-limit 9000)
+timeout -k 5 300 "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --alloc 100k "${events[@]}" --buffer 64 -o all.clrsnap -o all.pb.gz -o all.txt \
   -o all.html -o all.json -- dotnet "$APP" 3000 > truth 2> err || { cat err; fail "the recording"; }
 cat err
 for mode in alloc lock holders wait exception gc; do
@@ -161,7 +164,7 @@ assert types("GC pause", "reason")["GC gen 2, induced, blocking"] == 7, types("G
 PYTHON
 
 # Where all methods are compiled at once, and inlined as they are in the end, waits have the same names.
-DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=0 timeout -k 5 300 "$clrsnap" record --mode wait --event-rate 1000000 \
+DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=0 timeout -k 5 300 "$clrsnap" record --mode wait "${events[@]}" \
   -o inlined.folded -- dotnet "$APP" 200 > told 2> err || { cat err; fail "waits that are inlined"; }
 python3 - << 'PYTHON' || fail "the names of waits that are inlined"
 names = {line.split()[2]: " ".join(line.split()[3:]) for line in open("told") if line.startswith("leaf wait ")}
@@ -180,7 +183,7 @@ assert len(seen) > 5 and all(of == {names[method]} for method, of in seen.items(
 PYTHON
 
 # Where the framework is jitted as well, the runtime's own methods that dispatch an exception are not inlined.
-DOTNET_ReadyToRun=0 timeout -k 5 300 "$clrsnap" record --mode exception --event-rate 1000000 -o jitted.folded -- dotnet "$APP" 200 \
+DOTNET_ReadyToRun=0 timeout -k 5 300 "$clrsnap" record --mode exception "${events[@]}" -o jitted.folded -- dotnet "$APP" 200 \
   > /dev/null 2> err || { cat err; fail "exceptions of a jitted framework"; }
 grep -q 'Modes.Program.Throw;Modes.Program.ThrowInvalid;System.InvalidOperationException ' jitted.folded &&
   grep -q ';Modes.Program.Nested;System.FormatException 10$' jitted.folded && ! grep 'System\.Runtime\.' jitted.folded ||

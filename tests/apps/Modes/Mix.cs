@@ -45,7 +45,7 @@ static class Mix
             // Walks of events may take a tenth of the thread's time; beyond that they are left out.
             long before = left;
             left -= (long)count * Sizes[kind];
-            if (before >> 19 != left >> 19) Thread.Sleep(1);
+            if (before >> 19 != left >> 19) Thread.Sleep(2);
         }
         for (int kind = 0; kind < Sizes.Length; kind++) Console.WriteLine($"truth alloc Modes.Mix.Allocate{Sizes[kind]} {truth[kind]}");
     }

@@ -228,7 +228,7 @@ static class Program
         {
             AllocateInTurn(10);
             Console.WriteLine("round");
-            Thread.Sleep(1);
+            Thread.Sleep(10);
         }
         Allocate(long.Parse(args[0])); // first: it takes until all modes are listened to
         Waits.Run();
