@@ -168,16 +168,16 @@ mapfile -t files < <(bodies asleep)
 [ "${#files[@]}" -ge 4 ] || fail "${#files[@]} windows of 200 ms in 2 s"
 [ "$(sums "${files[@]}" | awk -F'|' '{ n += $3 } END { printf "%.0f", n / 2000000 }')" = "$taken" ] ||
   fail "$taken samples, but the windows have $(sums "${files[@]}")"
-for file in "${files[@]}"; do
+for file in "${files[@]::${#files[@]}-1}"; do # the last one may be of a few ms
   otlp "$file" | grep -q 'lambda_method1' || fail "$file lacks the sleeping thread: $(otlp "$file")"
 done
 # A server that is away for longer than the queue lasts: the oldest windows are lost, reported and counted.
-collector away 503:1 503:1 503:1 503:1 503:1 200
-run 0 "$CLRSNAP" record -d 6.5 --continuous 100ms --push "otlp+http://$at" -- "$FAKE" until-stopped
+collector away 503:1 503:1 503:1 503:1 503:1 503:1 503:1 503:1 200
+run 0 "$CLRSNAP" record -d 10 --continuous 100ms --push "otlp+http://$at" -- "$FAKE" until-stopped
 said "profiles for http://$at/v1development/profiles are being lost: HTTP status 503, no: 503"
 said "pushes to http://$at/v1development/profiles arrive again"
 read -r arrived lost < <(sed -nE 's/^clrsnap: pushed ([0-9]+) profiles .* lost ([0-9]+), .*/\1 \2/p' err)
-[ "$lost" -gt 0 ] && [ "$arrived" = $(($(requests away) - 5)) ] || fail "arrived $arrived, lost $lost: $(cat err)"
+[ "$lost" -gt 0 ] && [ "$arrived" = $(($(requests away) - 8)) ] || fail "arrived $arrived, lost $lost: $(cat err)"
 
 # ---- Nothing to push ----
 run 5 "$CLRSNAP" record --push "otlp+http://$at" -- "$FAKE" absent 5

@@ -52,10 +52,10 @@ static class Program
         Taken[number] = path;
     }
 
-    static string TakeAll()
+    static string TakeAll(string[] wanted)
     {
         var kinds = new SortedSet<string>();
-        for (int round = 0, idle = 0; idle < 8 && round < 100; round++)
+        for (int round = 0, idle = 0; (idle < 8 || !wanted.All(kinds.Contains)) && round < 300; round++)
         {
             Dictionary<int, string> before = Kept();
             Thread.Sleep(100);
@@ -109,6 +109,6 @@ static class Program
         folder = args[0];
         Populate();
         Console.WriteLine("ready");
-        while (Console.ReadLine() is string line && line != "end") Console.WriteLine(line == "take" ? TakeAll() : Check());
+        while (Console.ReadLine() is string line && line != "end") Console.WriteLine(line.StartsWith("take") ? TakeAll(line.Split(' ')[1..]) : Check());
     }
 }

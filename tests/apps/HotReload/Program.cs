@@ -22,14 +22,14 @@ CSharpCompilation Compile(bool edited)
             static double sum;
             public static void Edited(int ms)
             {
-                long end = Stopwatch.GetTimestamp() + ms * (Stopwatch.Frequency / 1000); {{(edited ? "sum = 1;\n sum *= 2;\n sum *= 3;" : "")}}
-                while (Stopwatch.GetTimestamp() < end)
+                var end = System.Environment.CpuUsage.TotalTime + System.TimeSpan.FromMilliseconds(ms); {{(edited ? "sum = 1;\n sum *= 2;\n sum *= 3;" : "")}}
+                while (System.Environment.CpuUsage.TotalTime < end)
                     for (int i = 0; i < 1000000; i++) sum += i;
             }
             public static void Untouched(int ms)
             {
-                long end = Stopwatch.GetTimestamp() + ms * (Stopwatch.Frequency / 1000);
-                while (Stopwatch.GetTimestamp() < end)
+                var end = System.Environment.CpuUsage.TotalTime + System.TimeSpan.FromMilliseconds(ms);
+                while (System.Environment.CpuUsage.TotalTime < end)
                     for (int i = 0; i < 1000000; i++) sum += i;
             }
         }

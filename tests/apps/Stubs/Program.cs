@@ -90,9 +90,9 @@ static class Program
         qsort(items, (UIntPtr)3, (UIntPtr)4, compare);
         sum += open(1, 2) + SumNever(null);
         // Call counting begins 100 ms after the last tier-0 code was made, and ends after 30 calls.
-        for (int round = 0; round < 20; round++)
+        for (int round = 0; round < 50; round++)
         {
-            for (int i = 0; i < 2; i++) sum += Counted(i);
+            sum += Counted(round);
             Thread.Sleep(20);
         }
         GC.KeepAlive(sum);

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""awaits.py TRUTH COLLAPSED SHARE LEAST: compares async callers with what the program has reported. No sample of a leaf may
+"""awaits.py TRUTH JSON SHARE LEAST [warm]: compares async callers with what the program has reported. No sample of a leaf may
 have an awaiter that does not await it; at least SHARE per cent must have all of them, and there must be LEAST samples.
 Excuses are counted: a chain that ends early (SHARE bounds it), an awaiter that is on the stack itself because its
-Task.Delay was over before it was awaited. Samples of the warm-up (Leaf.Warm) do not count. With LEAST 0 each leaf
+Task.Delay was over before it was awaited. Samples of the warm-up (Leaf.Warm) do not count, except with warm. With LEAST 0 each leaf
 that has five samples needs one that is right, and eight leaves must have them.
 awaits.py --self-test: does each fault fail it?"""
 import collections
+import json
 import re
 import sys
 
@@ -54,6 +55,18 @@ def judge(truth, lines, share, least, say=print):
     return good
 
 
+def counted(path):
+    """The stacks of a recording, as collapsed text, with how many samples each has: weights contain time that was taken from the machine."""
+    with open(path, encoding="utf-8") as file:
+        mode = json.load(file)["modes"][0]
+    names = [mode["strings"][at] for at in mode["frames"][::3]]
+    paths = {0: ""}
+    for i, (back, frame) in enumerate(zip(mode["parent"], mode["frame"]), 1):
+        paths[i] = "" if i == back else f"{paths[i - back]};{names[frame]}"
+        if mode["self"][i - 1]:
+            yield f"{paths[i][1:]} {mode['self'][i - 1]}"
+
+
 def self_test():
     truth = {"Red": "A.One;A.Two", "Blue": "B.One"}
     fine = ["Main;A.Two [awaits];A.One [awaits];Leaf.Red 50", "Main;B.One [awaits];Leaf.Blue 50"]
@@ -78,5 +91,5 @@ if sys.argv[1] == "--self-test":
     sys.exit(0 if self_test() else 1)
 with open(sys.argv[1], encoding="utf-8") as told:
     said = dict(line.strip().split(": ") for line in told if ": " in line)
-with open(sys.argv[2], encoding="utf-8") as samples:
-    sys.exit(0 if judge(said, samples, float(sys.argv[3]), int(sys.argv[4])) else 1)
+stacks = [line.replace(";Leaf.Warm", "") if sys.argv[5:] == ["warm"] else line for line in counted(sys.argv[2])]
+sys.exit(0 if judge(said, stacks, float(sys.argv[3]), int(sys.argv[4])) else 1)

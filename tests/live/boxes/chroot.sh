@@ -33,7 +33,10 @@ grep -q "$root/app/Record.dll" "/proc/$PID/maps" || fail "the paths are the same
 "$clrsnap" doctor "$PID" > "$WORK/said" || { cat "$WORK/said"; fail "doctor"; }
 grep -qE '^ok +symbols +PDBs of 1 of the 1 assemblies' "$WORK/said" || { cat "$WORK/said"; fail "the PDB is not found"; }
 pass "doctor"
-record_process -d 1 --lines -o - --format text "$PID"
+for seconds in 1 5 20; do
+  record_process -d $seconds --lines -o - --format text "$PID"
+  grep -q 'Program.cs:' "$WORK/said" && break
+done
 grep -q 'Program.cs:' "$WORK/said" || { cat "$WORK/said"; fail "no lines"; }
 pass "record --lines"
 # Without the right to open what is mapped, by its path.

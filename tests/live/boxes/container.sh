@@ -73,7 +73,7 @@ if [ -f "$LIB/ClrsnapLabels.dll" ]; then recorded "with the labels' startup hook
 
 # Nothing stays after the command is killed. The process is stopped, so its runtime does not respond.
 kill -STOP "$PID"
-"$clrsnap" record -d 1 -o r.clrsnap "$PID" > said 2>&1 &
+"$clrsnap" record --mode wall -d 2 -o r.clrsnap "$PID" > said 2>&1 &
 recorder=$!
 for _ in $(seq 200); do [ -n "$(left)" ] && break; sleep 0.05; done
 [ -n "$(left)" ] || { cat said; fail "nothing is handed over to a stopped process"; }
@@ -119,7 +119,7 @@ stop
 chmod 700 "$LIB"
 contained true -- setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp
 kill -STOP "$PID"
-"$clrsnap" record -d 1 -o r.clrsnap "$PID" > said 2>&1 &
+"$clrsnap" record --mode wall -d 2 -o r.clrsnap "$PID" > said 2>&1 &
 recorder=$!
 for _ in $(seq 200); do [ -n "$(left)" ] && break; sleep 0.05; done
 [ "$(stat -c '%u %g' "$(left)")" = "65534 65534" ] || { cat said; fail "it is not its user's: $(stat -c '%u %g' "$(left)")"; }

@@ -37,11 +37,11 @@ run it as that user and group, or with CAP_SYS_PTRACE" setpriv --bounding-set -s
 says 1 "the memory of process $PID may not be read: it runs as user 65534, group 65534, and this command as user 65534, group \
 65533: run it as that user and group, or with CAP_SYS_PTRACE" setpriv --reuid 65534 --regid 65533 --clear-groups \
   "$WORK/clrsnap" stack "$PID"
-says 0 "wrote r.clrsnap" "$clrsnap" record -d 1 -o r.clrsnap "$PID"
+says 0 "wrote r.clrsnap" "$clrsnap" record --mode wall -d 2 -o r.clrsnap "$PID"
 hidden=(unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' -)
 rm -f r.clrsnap
 mkdir -m 777 their
-says 0 "wrote their/r.clrsnap" "${hidden[@]}" "${other[@]}" "$WORK/clrsnap" record -d 1 -o their/r.clrsnap "$PID"
+says 0 "wrote their/r.clrsnap" "${hidden[@]}" "${other[@]}" "$WORK/clrsnap" record --mode wall -d 2 -o their/r.clrsnap "$PID"
 stop
 start A=1
 says 1 "the memory of process $PID may not be read: it has capabilities that this command lacks: run this command with the \
@@ -49,7 +49,7 @@ same ones, or with CAP_SYS_PTRACE" setpriv --bounding-set -sys_ptrace --inh-caps
 says 1 "process $PID is not shown in /proc, which is mounted with hidepid: only its user and root may attach to it" \
   "${hidden[@]}" "${other[@]}" "$WORK/clrsnap" record -d 1 -o their/r.clrsnap "$PID"
 says 1 "process $PID belongs to another user ($(id -u)); only that user and root may attach to it" \
-  "${other[@]}" "$WORK/clrsnap" record -d 1 -o their/r.clrsnap "$PID"
+  "${other[@]}" "$WORK/clrsnap" record --mode wall -d 2 -o their/r.clrsnap "$PID"
 stop
 
 # The program keeps its own exit code.

@@ -50,7 +50,7 @@ fi
 mkdir "$WORK/lib"
 cp "$BUILD/lib/libclrsnap.so" "$WORK/lib/"
 unshare --mount sh -c 'mkdir "$0/hidden" && mount --bind "$0/lib" "$0/hidden" &&
-  CLRSNAP_LIB=$0/hidden/libclrsnap.so exec "$@"' "$WORK" "$clrsnap" record -d 1 -o "$WORK/seen.clrsnap" "$PID" \
+  CLRSNAP_LIB=$0/hidden/libclrsnap.so exec "$@"' "$WORK" "$clrsnap" record --mode wall -d 2 -o "$WORK/seen.clrsnap" "$PID" \
   > "$WORK/said" 2>&1 || { cat "$WORK/said"; fail "a library that the process does not see"; }
 stop
 

@@ -36,7 +36,8 @@ look() { clrsnap=("$BUILD/bin/clrsnap"); look_once "$@"; }
 look_with_few_rights() { clrsnap=("${FEW[@]}" "$BUILD/bin/clrsnap"); look_once "$@"; }
 look_once() {
   for _ in $(seq 10); do # on a busy machine a second may not be enough
-    timeout 300 "${clrsnap[@]}" record -d 1 -o "$WORK/out.folded" "$PID" > "$WORK/said" 2> "$WORK/record.err" || bad "record"
+    timeout 300 "${clrsnap[@]}" record -d 1 -o "$WORK/out.folded" "$PID" > "$WORK/said" 2> "$WORK/record.err" ||
+      grep -q '^clrsnap: nothing was sampled: ' "$WORK/record.err" || bad "record"
     grep -q 'libmapped\|_NAME' "$WORK/out.folded" && break
   done
   timeout 300 "${clrsnap[@]}" stack "$PID" > "$WORK/stack" 2> "$WORK/stack.err" || bad "stack"
@@ -50,7 +51,7 @@ look_once() {
     grep -q "libmapped.so.*($2)" "$WORK/record.err" && grep -q "libmapped.so.*($2)" "$WORK/stack.err" || bad "the reason is not said"
   fi
 }
-run() { timeout -k 5 300 dotnet "$APP" "$library" 60; }
+run() { timeout -k 5 300 dotnet "$APP" "$library" 250; }
 # unshared SCRIPT: runs it in namespaces of its own, as the current user.
 unshared() {
   local user=()
@@ -67,7 +68,7 @@ case $WHAT in
       objcopy --remove-section=.note.gnu.build-id "$right" "$WORK/right.so" && right=$WORK/right.so
     fi
     cp "$wrong" "$library"
-    begin unshared "mount --bind '$right' '$library' && exec timeout -k 5 300 dotnet '$APP' '$library' 60"
+    begin unshared "mount --bind '$right' '$library' && exec timeout -k 5 300 dotnet '$APP' '$library' 250"
     look RIGHT_NAME
     [ "$WHAT" = unlabelled ] || look_with_few_rights RIGHT_NAME
     end
@@ -100,7 +101,7 @@ case $WHAT in
       mkdir -p '.$BUILD' && mount --bind '$BUILD' '.$BUILD' &&
       mount --bind '$(dirname "$APP")' '.$(dirname "$APP")' && cp '$right' '.$library' &&
       pivot_root . old && cd / && umount -l old &&
-      exec timeout -k 5 300 '$dotnet' '$APP' '$library' 60"
+      exec timeout -k 5 300 '$dotnet' '$APP' '$library' 250"
     look RIGHT_NAME
     look_with_few_rights RIGHT_NAME
     end
@@ -123,17 +124,18 @@ case $WHAT in
     begin run
     "$BUILD/bin/clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2> "$WORK/record.err" &
     recorder=$!
-    sleep 2.5
+    report() { timeout 300 "$BUILD/bin/clrsnap" report -o "$WORK/out.folded" "$WORK/cut.clrsnap" 2> "$WORK/report.err"; }
+    has_name() { report && grep -q RIGHT_NAME "$WORK/out.folded"; }
+    until_true 60 has_name || bad "no stacks to cut"
     kill -9 $recorder
     wait $recorder 2> /dev/null
     end
-    report() { timeout 300 "$BUILD/bin/clrsnap" report -o "$WORK/out.folded" "$WORK/cut.clrsnap" 2> "$WORK/report.err" || bad "report"; }
-    report
+    report || bad "report"
     grep -q RIGHT_NAME "$WORK/out.folded" || bad "no name though the file is there"
     touch -r "$library" "$WORK/time"
     cp "$wrong" "$library" && touch -r "$WORK/time" "$library"
     [ "$(stat -c %s "$right")" = "$(stat -c %s "$wrong")" ] || bad "the two builds differ in size"
-    report
+    report || bad "report"
     ! grep _NAME "$WORK/out.folded" || bad "a name of another build"
     grep -q 'libmapped.so (not the file that was mapped)' "$WORK/report.err" || bad "the reason is not said"
     ;;

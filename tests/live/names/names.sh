@@ -15,6 +15,11 @@ callers() {
     for (i = NF; i > 0; i--) { if ($i ~ /(^|[.])Mark[.]At$/) at = 1; else if (at) { print $i; break } } }' |
     LC_ALL=C sort -u
 }
+# Three threads of one name; each has a sample.
+bakers() {
+  [ "$NAME" != Names ] ||
+    [ "$("$BUILD/bin/clrsnap" report --threads each --format text -o - all.clrsnap 2>> err | grep -cE '[0-9]  Baker \([0-9]+\)$')" = 3 ]
+}
 by_perf
 # The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine
 # samples may be late by that much, and a name may have none: then the test tries again. An extra name fails at once.
@@ -24,7 +29,7 @@ for try in 1 2 3; do
   callers pretty.collapsed > found
   LC_ALL=C sort -u truth > expected
   [ "$(wc -l < expected)" -ge 12 ] || fail "the program has said $(wc -l < expected) names only"
-  diff expected found > difference && break
+  diff expected found > difference && { bakers || [ $try = 3 ]; } && break
   ! grep -q '^>' difference && [ $try != 3 ] ||
     { cat difference; fail "names are wrong: < in the source, > in the recording"; }
 done

@@ -7,10 +7,13 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 build_app RuntimeParts
 cd "$WORK" || exit 1
 
-"$BUILD/bin/clrsnap" record -F 999 -o parts.collapsed -o parts.md -o parts.clrsnap -- dotnet "$APP" 0.25 2> err ||
-  { cat err; fail "the recording ended with $?"; }
-python3 "$SOURCE/tests/live/names/runtime_parts.py" "$SOURCE/src/command/metadata/runtime_class.h" parts.collapsed err ||
-  { cat err; exit 1; }
+# Of a part that is short, what was taken from the machine is a large share.
+for seconds in 0.25 1 4; do
+  "$BUILD/bin/clrsnap" record -F 999 -o parts.collapsed -o parts.md -o parts.clrsnap -- dotnet "$APP" $seconds 2> err ||
+    { cat err; fail "the recording ended with $?"; }
+  python3 "$SOURCE/tests/live/names/runtime_parts.py" "$SOURCE/src/command/metadata/runtime_class.h" parts.collapsed err && break
+  [ $seconds != 4 ] || { cat err; exit 1; }
+done
 # Markdown says the same as the summary.
 told=$(sed -n 's/^clrsnap: cpu: \(.*\) in functions of the runtime without names, \(.*\) in those without a class either/\1 \2/p' err)
 [ "$(sed -n 's/^\(.* %\) of CPU time is in functions of the runtime without names; \(.*\) in those without a class either\./\1 \2/p' parts.md)" = "$told" ] ||

@@ -63,7 +63,7 @@ wait $server || fail "the server does not end as it should"
 
 # One after the other, and one that is not a .NET program.
 timeout 300 "$clrsnap" record --children -o r.folded -- \
-  sh -c "dotnet $APP names 600; true; dotnet $APP names 600; exit 3" > said 2>&1
+  sh -c "dotnet $APP names 3000; true; dotnet $APP names 3000; exit 3" > said 2>&1
 [ $? = 3 ] || bad "the shell's exit code is lost"
 [ "$(grep -l Rec.Program.Hot r.folded r.[0-9]*.folded | wc -l)" = 2 ] || bad "not two files of two programs"
 pass "one after the other"
@@ -77,7 +77,7 @@ if command -v python3 > /dev/null; then
   for _ in $(seq 200); do [ -s server/port ] && break; sleep 0.05; done
   env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES timeout 300 "$clrsnap" record --children \
     --push "otlp+http://127.0.0.1:$(cat server/port)" --continuous 500ms -- \
-    sh -c "dotnet $APP names 1200; dotnet $WEB < /dev/null; exit 4" > said 2>&1
+    sh -c "dotnet $APP names 4000; dotnet $WEB < /dev/null; exit 4" > said 2>&1
   [ $? = 4 ] || bad "the shell's exit code is lost"
   for body in server/*.body; do
     python3 "$SOURCE/tests/tools/otlp.py" "$body" > body.text || bad "otlp.py $body"
@@ -98,7 +98,7 @@ if command -v python3 > /dev/null; then
   collector=$!
   for _ in $(seq 200); do [ -s busy/port ] && break; sleep 0.05; done
   timeout 300 "$clrsnap" record --children --push "otlp+http://127.0.0.1:$(cat busy/port)" -- \
-    sh -c "dotnet $APP names 300; sleep 0.5" > said 2>&1
+    sh -c "dotnet $APP names 2000; sleep 0.5" > said 2>&1
   grep -q 'pushed 1 profile .*; lost 0, rejected 0$' said || bad "a profile is lost at the end"
   pass "pushed after the end"
 fi

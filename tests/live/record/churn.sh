@@ -44,10 +44,13 @@ echo "$loads loads, $replaced where the last one was; in the methods $all ms, th
   { awk '{ print $NF, $0 }' "$WORK/out" | sort -rn | head -20; fail "too few show the whole way"; }
 
 # A thread is sampled although there is always a library that is new.
-"$BUILD/bin/clrsnap" record --format collapsed -o "$WORK/out" -- dotnet "$APP" "$BUILD/lib" 3 > "$WORK/app" 2> "$WORK/err" ||
-  { cat "$WORK/err"; fail "the recording ended with $?"; }
-used=$(sed -n 's/.* cpu //p' "$WORK/app")
-sampled=$(awk '/<Main>|Program.Main/ { ns += $NF } END { printf "%d", ns / 1e6 }' "$WORK/out")
+for seconds in 3 12 36; do
+  "$BUILD/bin/clrsnap" record --format collapsed -o "$WORK/out" -- dotnet "$APP" "$BUILD/lib" $seconds > "$WORK/app" 2> "$WORK/err" ||
+    { cat "$WORK/err"; fail "the recording ended with $?"; }
+  used=$(sed -n 's/.* cpu //p' "$WORK/app")
+  sampled=$(awk '/<Main>|Program.Main/ { ns += $NF } END { printf "%d", ns / 1e6 }' "$WORK/out")
+  [ "$sampled" -lt $((used * 7 / 10)) ] || break
+done
 echo "main thread: $used ms of CPU time, $sampled ms sampled"
 [ "$sampled" -ge $((used * 7 / 10)) ] || { cat "$WORK/err"; fail "time is missing"; }
 pass "libraries at each other's addresses: every frame is given to the right one"

@@ -26,7 +26,7 @@ record() {
   timeout -k 5 300 "$BUILD/bin/clrsnap" record "$@" -o r.clrsnap "$PID" 2> said &
   recorder=$!
   until_true 60 test -s r.clrsnap || { cat said; fail "$name: no recording begins"; }
-  asked take
+  asked "take $kinds"
   for kind in $kinds; do
     [[ " $answer " = *" $kind "* ]] || { cat said; fail "$name: there is no descriptor of the kind $kind: $answer"; }
   done

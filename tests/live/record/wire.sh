@@ -21,7 +21,7 @@ gone() {  # gone PID WHAT
 record() {  # record WHAT PREFIX...: of $PID
   local what=$1 rc=0
   shift
-  timeout 300 "$@" "$clrsnap" record -d 2 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
+  timeout 300 "$@" "$clrsnap" record -d 4 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
   [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$what: exit code $rc"; }
   grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$what: nothing was seen"; }
 }
@@ -35,7 +35,7 @@ trap '[ -z "$PID" ] || kill -9 "$PID" 2> /dev/null; rm -rf "$WORK"' EXIT
 # ---- Truncating it during a recording is an error, and both processes survive ----
 start
 works
-"$clrsnap" record -d 2 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
+"$clrsnap" record -d 4 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
 command=$!
 until [ "$(memories $PID)" -ge 2 ]; do sleep 0.02; done
 for owner in $PID $command; do
@@ -104,7 +104,7 @@ prlimit --pid $PID --fsize=2097152:
 rc=0
 "$clrsnap" record -d 0.5 -o "$WORK/no.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
 [ $rc = 1 ] && grep -q "RLIMIT_FSIZE" "$WORK/said" || { cat "$WORK/said"; fail "RLIMIT_FSIZE: exit code $rc"; }
-timeout 300 "$clrsnap" record --buffer 1 -d 0.5 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
+timeout 300 "$clrsnap" record --buffer 1 -d 3 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
   { cat "$WORK/said"; fail "RLIMIT_FSIZE with a small buffer"; }
 kill -0 $PID || fail "RLIMIT_FSIZE has killed the program"
 used=$(($(sed -n 's/^VmSize:[^0-9]*\([0-9]*\).*/\1/p' /proc/$PID/status) * 1024))

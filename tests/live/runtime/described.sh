@@ -14,11 +14,14 @@ record() {
   [ $? = 7 ] || { cat err; fail "record $*: the exit code is not the program's"; }
   grep -qx 'sum 20295' out || { cat out; fail "record $*: the program's output has changed"; }
 }
-CLRSNAP_LOG=$WORK/log record -F 999 -o cpu.txt
+# The limit of a walk's CPU time may be met on a busy machine, and a library that was loaded just before be unknown.
+for _ in 1 2 3; do
+  CLRSNAP_LOG=$WORK/log record -F 999 -o cpu.txt
+  grep '^clrsnap:   cut ' err | grep -qv ' time: ' || break
+done
 grep -q 'recorded: ' log || { cat log; fail "no log"; }
 ! grep 'functions with wrong unwind data' log || fail "not all of them are known here"
 grep -q "samples in .*(cpu, 999 Hz, .NET $VERSION)" err || { cat err; fail "nothing was recorded"; }
-# The limit of a walk's CPU time may be met on a busy machine.
 ! grep '^clrsnap:   cut ' err | grep -v ' time: ' || { cat err; fail "walks were cut"; }
 record --mode wall -F 499 -o wall.txt
 grep -q 'Program\.' wall.txt || { cat wall.txt; fail "no method of the program in wall mode"; }

@@ -80,7 +80,7 @@ by_name() {
   esac
 }
 by_name Rec.Program.Hot perfmap record -o "$WORK/map"
-by_name Rec.Program.Hot record record -d 300ms --format collapsed -o "$WORK/map"
+by_name Rec.Program.Hot record record -d 5 --format collapsed -o "$WORK/map"
 echo untouched > "$WORK/victim"
 ln -s "$WORK/victim" "/tmp/perf-$pid.map"
 "$CLRSNAP" perfmap "$pid" 2> "$WORK/said" || { cat "$WORK/said"; fail "perfmap"; }

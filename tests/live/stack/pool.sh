@@ -55,7 +55,8 @@ line() { grep -n "$1" "$SOURCE/tests/apps/Pool/Program.cs" | cut -d: -f1; }
 line=$(line "it waits here") held=$(line "it is held here")
 at=" (Program.cs:$line)" pattern=" [(]Program.cs:$line[)]" recorded=" [(]Program.cs:$line[)]"
 [ $# = 3 ] || line=None held=None at= pattern=  # a recording has them
-pool '(pool["workers"], pool["waiting"], pool["running"], pool["idle"]) == (8, 8, 0, 0)' || fail "the workers"
+settled() { pool '(pool["workers"], pool["waiting"], pool["running"], pool["idle"]) == (8, 8, 0, 0)' 2> /dev/null; }
+until_true 20 settled || fail "the workers"
 pool '(pool["min"], pool["max"], pool["queued"], pool["queued_local"]) == (8, 8, 32, 7)' || fail "the queues"
 pool "pool['starved'] and pool['completed'] == $(cut -d' ' -f3 "$WORK/said")" || fail "completed"
 pool "[(w['workers'], w['in'], w['at'], w.get('line')) for w in pool['waits']] == [

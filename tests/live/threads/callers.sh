@@ -10,7 +10,7 @@ export LD_LIBRARY_PATH=$BUILD/lib
 # Some have small stacks: an attach leaves them alone.
 for mode in cpu wall; do
   rc=0
-  timeout -k 5 300 dotnet "$APP" small 8 > "$WORK/out" 2>&1 &
+  timeout -k 5 300 dotnet "$APP" small 20 > "$WORK/out" 2>&1 &
   child=$!
   for _ in $(seq 400); do grep -qs ready "$WORK/out" && break; sleep 0.05; done
   record_process --mode $mode -F 999 -d 2 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)"
@@ -20,7 +20,8 @@ for mode in cpu wall; do
     { cat "$WORK/said"; fail "$mode: not said that 4 threads were left out"; }
 done
 
-timeout 300 "$BUILD/bin/clrsnap" record --mode cpu,wall,alloc,lock,exception -o "$WORK/x.clrsnap" -- \
+by_perf
+timeout 300 "$BUILD/bin/clrsnap" record --mode cpu,wall,alloc,lock,exception "${PERF[@]}" -o "$WORK/x.clrsnap" -- \
   dotnet "$APP" 6000 12 > "$WORK/said" 2>&1 || { cat "$WORK/said"; fail "the recording ends with $?"; }
 grep -q 'threads 6000 failed 0' "$WORK/said" || { cat "$WORK/said"; fail "not all threads have run"; }
 "$SOURCE/tests/live/threads/callers.py" "$WORK/x.clrsnap" 30 > "$WORK/found" || { cat "$WORK/said" "$WORK/found"; fail "samples are on threads that they are not of"; }

@@ -19,13 +19,13 @@ record() {
   [ $? = 42 ] || fail "$options: the program has ended otherwise"
   LAUNCHER=
   signals=$(sed -n 's/^signals //p' "$WORK/said")
-  [ "$signals" -le "$2" ] || { cat "$WORK/said" "$WORK/summary"; fail "$options: threads were given $signals signals"; }
+  [ "$signals" -le "$2" ] || { cat "$WORK/said" "$WORK/summary"; echo "$options: threads were given $signals signals"; return 1; }
   ! grep 'did not take' "$WORK/summary"
 }
 
 for options in "--engine perf" "--engine clock" "--mode wall" "--mode exception,gc,lock"; do
-  # One may have been sent to a thread that was about to wait.
-  record 0 1 "$options" || fail "$options: threads were asked in vain"
+  # One may have been sent to a thread that was about to wait, or, on a busy machine, waited for a processor after its wait.
+  record 0 1 "$options" || record 0 1 "$options" || record 0 1 "$options" || fail "$options: threads were asked in vain"
   pass "$options: $signals"
 done
 for options in "--engine perf" "--engine clock" "--mode wall"; do

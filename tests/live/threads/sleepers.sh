@@ -43,7 +43,7 @@ rm "$WORK/said" "$WORK/session"
 timeout 150 dotnet "$APP" asleep "$WORK/pipe" > "$WORK/said" 2>&1 &
 CHILD=$!
 await_ready
-timeout 60 "$BUILD/bin/clrsnap" record --mode wall -F 100 -d 4 -o "$WORK/x.clrsnap" "$PID" > "$WORK/summary" 2>&1 ||
+timeout 60 "$BUILD/bin/clrsnap" record --mode wall -F 100 -d 6 -o "$WORK/x.clrsnap" "$PID" > "$WORK/summary" 2>&1 ||
   { cat "$WORK/summary"; fail "the recording"; }
 echo > "$WORK/pipe"
 wait $CHILD
