@@ -63,18 +63,17 @@ grep -q "^$pauses pauses in " gc.txt || { head -3 gc.txt; fail "not $pauses paus
 grep -q "^$pauses pauses[,;].* every one was recorded" gc.md || { cat gc.md; fail "not $pauses pauses in Markdown"; }
 # Each requested collection is a pause, with its reason and the stack that requested it.
 "$clrsnap" report --mode gc -o gc.json all.clrsnap 2> /dev/null || fail "gc as json"
-python3 - << 'PYTHON' || fail "the collections that were asked for"
+PYTHONPATH=$SOURCE/tests/tools python3 - << 'PYTHON' || fail "the collections that were asked for"
 import json
 
-data = json.load(open("gc.json"))["modes"][0]
-names = [data["strings"][data["frames"][3 * i]] for i in range(len(data["frames"]) // 3)]
-paths, pauses, ways, way = {0: []}, 0, 0, "[way to the safe point: GC gen 2, induced, blocking]"
-for i, (back, frame) in enumerate(zip(data["parent"], data["frame"]), 1):
-    paths[i] = paths[i - back] + [names[frame]] if i != back else []
-    if "Modes.Program.Collect" in paths[i] and data["self"][i - 1]:
-        assert paths[i][-1] in ("[GC gen 2, induced, blocking]", way), paths[i]
-        pauses += data["self"][i - 1] if paths[i][-1] != way else 0
-        ways += data["self"][i - 1] if paths[i][-1] == way else 0
+import jsontree
+
+pauses, ways, way = 0, 0, "[way to the safe point: GC gen 2, induced, blocking]"
+for path, samples, _ in jsontree.stacks(json.load(open("gc.json"))["modes"][0]):
+    if "Modes.Program.Collect" in path and samples:
+        assert path[-1] in ("[GC gen 2, induced, blocking]", way), path
+        pauses += samples if path[-1] != way else 0
+        ways += samples if path[-1] == way else 0
 assert pauses == ways == 7, (pauses, ways)
 both = json.load(open("all.json"))["modes"]
 assert [m["facts"]["mode"] for m in both] == ["cpu", "wall", "alloc", "lock", "exception", "gc", "wait", "holders"]

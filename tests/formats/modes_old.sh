@@ -22,16 +22,15 @@ grep -q "$thrown" all.exception.folded || { cat all.exception.folded; fail "wher
 grep -q ';Modes.Program.Nested;System.FormatException 10$' all.exception.folded || fail "where it was thrown on"
 # Each requested collection is a pause, with its reason and the stack that requested it.
 "$clrsnap" report --mode gc -o gc.json all.clrsnap 2> /dev/null || fail "gc as json"
-python3 - << 'PYTHON' || fail "the collections that were asked for"
+PYTHONPATH=$SOURCE/tests/tools python3 - << 'PYTHON' || fail "the collections that were asked for"
 import json
 
-data = json.load(open("gc.json"))["modes"][0]
-names = [data["strings"][data["frames"][3 * i]] for i in range(len(data["frames"]) // 3)]
-paths, found = {0: []}, {}
-for i, (back, frame) in enumerate(zip(data["parent"], data["frame"]), 1):
-    paths[i] = paths[i - back] + [names[frame]] if i != back else []
-    if "Modes.Program.Collect" in paths[i] and data["self"][i - 1]:
-        found[paths[i][-1]] = found.get(paths[i][-1], 0) + data["self"][i - 1]
+import jsontree
+
+found = {}
+for path, samples, _ in jsontree.stacks(json.load(open("gc.json"))["modes"][0]):
+    if "Modes.Program.Collect" in path and samples:
+        found[path[-1]] = found.get(path[-1], 0) + samples
 reason = "GC gen 2, induced, blocking]"
 assert found == {"[" + reason: 7, "[way to the safe point: " + reason: 7}, found
 PYTHON

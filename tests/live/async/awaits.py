@@ -7,8 +7,12 @@ that has five samples needs one that is right, and eight leaves must have them.
 awaits.py --self-test: does each fault fail it?"""
 import collections
 import json
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools"))
+import jsontree
 
 
 def judge(truth, lines, share, least, say=print):
@@ -59,12 +63,7 @@ def counted(path):
     """The stacks of a recording, as collapsed text, with how many samples each has: weights contain time that was taken from the machine."""
     with open(path, encoding="utf-8") as file:
         mode = json.load(file)["modes"][0]
-    names = [mode["strings"][at] for at in mode["frames"][::3]]
-    paths = {0: ""}
-    for i, (back, frame) in enumerate(zip(mode["parent"], mode["frame"]), 1):
-        paths[i] = "" if i == back else f"{paths[i - back]};{names[frame]}"
-        if mode["self"][i - 1]:
-            yield f"{paths[i][1:]} {mode['self'][i - 1]}"
+    return [f"{';'.join(frames)} {samples}" for frames, samples, _ in jsontree.stacks(mode) if samples]
 
 
 def self_test():

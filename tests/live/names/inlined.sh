@@ -28,21 +28,19 @@ record() {
 # shares NAME METHOD POINTS: of all samples below METHOD the three have 60, 30 and 10 % to within POINTS, by their number: weights
 # contain time that was taken from the machine. An inlined leaf is on its hot line; and most leaves are inlined.
 shares() {
-  python3 - "$1.json" "$2" "$3" << 'PYTHON' || fail "$1: shares (above)"
+  PYTHONPATH=$SOURCE/tests/tools python3 - "$1.json" "$2" "$3" << 'PYTHON' || fail "$1: shares (above)"
 import json
 import sys
 
-mode = json.load(open(sys.argv[1]))["modes"][0]
-names = [mode["strings"][at] for at in mode["frames"][::3]]
+import jsontree
+
 want = {"Inl.Program.Deep": 60, "Inl.Bag<Tag>.Mix<U>": 30, "InlinedOther.Far.Mix": 10}
-below, own, whole = {0: False}, dict.fromkeys(want, 0), 0
-for i, (back, frame) in enumerate(zip(mode["parent"], mode["frame"]), 1):
-    name = "" if i == back else names[frame]  # a root's frame is a thread
-    below[i] = name.startswith(sys.argv[2]) or below[i - back]
-    if below[i]:
-        whole += mode["self"][i - 1]
+own, whole = dict.fromkeys(want, 0), 0
+for frames, samples, _ in jsontree.stacks(json.load(open(sys.argv[1]))["modes"][0]):
+    if any(frame.startswith(sys.argv[2]) for frame in frames):
+        whole += samples
         for method in want:
-            own[method] += mode["self"][i - 1] * name.startswith(method)
+            own[method] += samples * frames[-1].startswith(method)
 got = {method: 100 * n / max(whole, 1) for method, n in own.items()}
 print(f"of {whole} samples", {method: f"{share:.2f} %" for method, share in got.items()})
 assert all(abs(got[method] - want[method]) <= float(sys.argv[3]) for method in want), want

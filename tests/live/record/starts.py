@@ -3,18 +3,13 @@
 """starts.py RECORDING.json MODE...: compares a recording of tests/apps/Starts with what the program says itself
 ("truth MODE NUMBER" on standard input): nothing of a program that is recorded from its start may be missing."""
 import json
+import os
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools"))
+import jsontree
+
 METHODS = {"exception": "Throw", "alloc": "Allocate", "wait": "Wait", "cpu": "Spin", "lock": "Lock"}
-
-
-def stacks(mode):
-    names = [mode["strings"][at] for at in mode["frames"][::3]]
-    paths = {0: []}
-    weights = mode.get("selfWeight") or [1000 * us for us in mode["selfUs"]]
-    for i, (back, frame) in enumerate(zip(mode["parent"], mode["frame"]), 1):
-        paths[i] = [] if i == back else paths[i - back] + [names[frame]]
-        yield paths[i], mode["self"][i - 1], weights[i - 1]
 
 
 def main():
@@ -25,7 +20,7 @@ def main():
         mode, facts, slack = modes[name], modes[name]["facts"], 0
         method = METHODS.get(name)
         mine = [
-            (n, weight) for path, n, weight in stacks(mode)
+            (n, weight) for path, n, weight in jsontree.stacks(mode)
             if any(frame.split(".lambda")[0] == f"Starts.Program.{method}" for frame in path)
         ]
         if name == "gc":
