@@ -12,6 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import jsontree
 import pagedata
 import protobuf
 
@@ -23,18 +24,9 @@ def stacks_collapsed(text):
 
 
 def stacks_json(data):
-    """Parents come before their children and are stored as differences."""
-    data = data["modes"][0]
-    names, frames = data["strings"], data["frames"]
-    paths = {0: None}
-    for i, (back, frame) in enumerate(zip(data["parent"], data["frame"]), 1):
-        parent = i - back
-        if parent == 0:
-            paths[i] = []
-        else:
-            paths[i] = paths[parent] + [names[frames[3 * frame]]]
-        if data["selfUs"][i - 1]:
-            yield paths[i], float(data["selfUs"][i - 1])
+    for path, _, ns in jsontree.stacks(data["modes"][0]):
+        if ns:
+            yield path, ns / 1000
 
 
 def stacks_html(text):

@@ -39,6 +39,9 @@ build_app() {
 PERF=()
 by_perf() { ! "$BUILD/bin/clrsnap" doctor 2> /dev/null | grep -q 'engine perf: any rate' || PERF=(--engine perf); }
 
+# sampled_nothing FILE: whether `record` says there that it took no sample, as a short recording on a busy machine may.
+sampled_nothing() { grep -q '^clrsnap: nothing was sampled: ' "$1"; }
+
 # get_runtimes: fetches other runtimes than the installed one from NuGet, once.
 get_runtimes() {
   local rc=0

@@ -50,10 +50,10 @@ void burn(uint64_t ns) {
   }
 }
 
-uint64_t best_of_turns(void (*turn)(uint64_t ns), uint64_t ns, uint64_t enough) {
+uint64_t burn_for(uint64_t enough, uint64_t ns) {
   uint64_t best = 0;
   for (int i = 0; i < TURNS && best < enough; i++) {
-    turn(ns);
+    burn(ns);
     uint64_t samples = drain().samples;
     if (samples > best) best = samples;
   }

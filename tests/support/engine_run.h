@@ -37,10 +37,10 @@ struct sums {
   uint64_t samples, weight;
 };
 struct sums drain(void);
-// Has `turn` burn `ns` up to TURNS times, until a turn has taken `enough` samples; returns the most
-// that one has taken.
+// Burns `ns` up to TURNS times, until a turn has taken `enough` samples; returns the most that one
+// has taken.
 #define TURNS 5
-uint64_t best_of_turns(void (*turn)(uint64_t ns), uint64_t ns, uint64_t enough);
+uint64_t burn_for(uint64_t enough, uint64_t ns);
 struct cs_wire_engine told(char why[256]);  // what was told last
 
 int count_fds(void);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/proc.h"
 
 enum { SENDING_MS = 5, REPLY_MS = 500, READY_MS = 10000, KEPT = 64 };
 #define SAME_NS 1000000000ull  // a signal received longer ago is another one
@@ -38,16 +39,13 @@ struct seen {
 
 // What is for the command by its name, as from pkill, is not for the whole group.
 static void take_name(void) {
-  char line[4096];
-  int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  ssize_t part, size = 0;
-  while (file >= 0 && (part = read(file, line, sizeof line)) > 0) size += part;
-  if (file >= 0) (void)close(file);
+  size_t size = 0;
+  free(cs_proc_read(getpid(), "cmdline", &size));
   (void)prctl(PR_SET_NAME, NAME);
   // The arguments lie one after the other, where this one begins.
-  if (size <= 0) return;
-  memset(program_invocation_name, 0, (size_t)size);
-  (void)strncpy(program_invocation_name, NAME, (size_t)size - 1);
+  if (size == 0) return;
+  memset(program_invocation_name, 0, size);
+  (void)strncpy(program_invocation_name, NAME, size - 1);
 }
 
 // Keeps nothing open that somebody waits for the end of.

@@ -26,7 +26,7 @@ record() {
     timeout 300 "$clrsnap" record -d $seconds -o "$WORK/stacks.folded" "$1" > "$WORK/said" 2>&1 || rc=$?
     kill -0 "$1" 2> /dev/null || return 1
     [ $rc = 0 ] && grep -qF Rec.Program.Hot "$WORK/stacks.folded" && break
-    [ $rc = 0 ] || grep -q '^clrsnap: nothing was sampled: ' "$WORK/said" || break
+    [ $rc = 0 ] || sampled_nothing "$WORK/said" || break
   done
   [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$2: exit code $rc"; }
   grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$2: nothing was seen"; }

@@ -38,7 +38,7 @@ round() {
   # A loaded machine may give the agent no processor for as long as the shortest recording takes.
   for seconds in 0.25 1 5; do
     timeout 300 "$clrsnap" record --mode $mode -d $seconds --lines -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 || {
-      grep -q '^clrsnap: nothing was sampled: ' "$WORK/said" || bad "round $1"
+      sampled_nothing "$WORK/said" || bad "round $1"
       continue
     }
     grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && bad "round $1: frames without names"

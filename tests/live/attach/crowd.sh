@@ -28,7 +28,7 @@ end() {
 record() {
   local began=$EPOCHREALTIME
   timeout 300 "$clrsnap" record -F 100 "$@" "$PID" > "$WORK/said" 2>&1 ||
-    grep -q '^clrsnap: nothing was sampled: ' "$WORK/said" || bad "record $*"  # in 0.2 s, on a busy machine
+    sampled_nothing "$WORK/said" || bad "record $*"  # in 0.2 s, on a busy machine
   TOOK=$(awk -v from="$began" -v to="$EPOCHREALTIME" 'BEGIN { printf "%d", (to - from) * 1000 }')
 }
 

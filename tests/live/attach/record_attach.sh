@@ -35,7 +35,7 @@ record() {
 recorded_nothing() {
   for _ in {1..20}; do
     record -d 1ms -F 1 "$PID"
-    ! grep -q '^clrsnap: nothing was sampled: ' "$WORK/said" || return 0
+    ! sampled_nothing "$WORK/said" || return 0
   done
   bad "there is a sample in each of 20 recordings"
 }
@@ -98,7 +98,7 @@ grep -qE "^clrsnap: process $PID is being recorded already, by another clrsnap \
   bad "the second command is not told why"
 [ -e "$WORK/two.folded" ] && bad "a file is left of the refused recording"
 kill -INT "$(pgrep -P $first)"
-wait $first || grep -q '^clrsnap: nothing was sampled: ' "$WORK/one" || bad "the first of two recordings"
+wait $first || sampled_nothing "$WORK/one" || bad "the first of two recordings"
 
 # The command is killed: the file is valid up to there, the program does not notice, and the next recording works.
 timeout 300 "$clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2>&1 &
@@ -123,7 +123,7 @@ for seconds in 1.5 5 20; do
   until_true 30 recorded_now "$PID" || bad "the recording to interrupt does not begin"
   sleep $seconds
   kill -INT "$(pgrep -P $recorder)"
-  wait $recorder || grep -q '^clrsnap: nothing was sampled: ' "$WORK/said" || bad "interrupted: exit code $?"
+  wait $recorder || sampled_nothing "$WORK/said" || bad "interrupted: exit code $?"
   unseen "$WORK/stacks.folded" > /dev/null || break
 done
 named "interrupted"

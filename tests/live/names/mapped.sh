@@ -37,7 +37,7 @@ look_with_few_rights() { clrsnap=("${FEW[@]}" "$BUILD/bin/clrsnap"); look_once "
 look_once() {
   for _ in $(seq 10); do # on a busy machine a second may not be enough
     timeout 300 "${clrsnap[@]}" record -d 1 -o "$WORK/out.folded" "$PID" > "$WORK/said" 2> "$WORK/record.err" ||
-      grep -q '^clrsnap: nothing was sampled: ' "$WORK/record.err" || bad "record"
+      sampled_nothing "$WORK/record.err" || bad "record"
     grep -q 'libmapped\|_NAME' "$WORK/out.folded" && break
   done
   timeout 300 "${clrsnap[@]}" stack "$PID" > "$WORK/stack" 2> "$WORK/stack.err" || bad "stack"

@@ -183,7 +183,7 @@ static void a_thread_that_blocks_the_signal_has_one_pending_at_most(void **state
   assert_true(queued() < queue + 200);  // of this user; 2,000 expirations could have been queued
   assert_int_equal(drain().samples, 0);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  assert_true(best_of_turns(burn, 50 * MS, 51) > 50);  // the thread is sampled from now on
+  assert_true(burn_for(51, 50 * MS) > 50);  // the thread is sampled from now on
   end();
 }
 
@@ -192,7 +192,7 @@ static int without_pending_signals(void) {
   if (setrlimit(RLIMIT_SIGPENDING, &none) != 0) return 1;
   begin(9999, CS_WIRE_ENGINE_PERF);
   cs_threads_add_native(own_tid());
-  return best_of_turns(burn, 100 * MS, 101) > 100 ? 0 : 2;  // of 1,000, on whatever machine
+  return burn_for(101, 100 * MS) > 100 ? 0 : 2;  // of 1,000, on whatever machine
 }
 
 static void no_signal_may_be_queued(void **state) {
