@@ -9,7 +9,7 @@ const fs = require("fs"), os = require("os"), path = require("path"), assert = r
 // WebGL without a GPU halves the speed of all drawing, so it is used only for pages that need it.
 const drawing = process.env.BROWSER_WEBGL ?
   ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"];
-const profile = fs.mkdtempSync(path.join(os.tmpdir(), "clrsnap-page-"));
+const profile = fs.mkdtempSync(path.join(os.tmpdir(), "browser-profile-"));
 const browser = spawn(process.argv[2], ["--headless", "--no-sandbox", "--disable-quic", ...drawing,
   "--no-first-run", "--disable-background-networking", "--disable-component-update",
   "--disable-sync", "--remote-debugging-pipe", `--user-data-dir=${profile}`,

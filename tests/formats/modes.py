@@ -106,10 +106,15 @@ def main():
                 print(f"{form:9} lock      the owners are {owners}")
         whole = sum(v for _, v in stacks)
         true_whole = sum(truth[mode].values())
+        # An allocation whose walk was put off, as on a machine that is busy elsewhere, is in no method.
+        walked = sum(v for stack, v in stacks if not any("cut: put-off" in frame for frame in stack)) if mode == "alloc" else whole
+        if walked < 0.8 * whole:
+            failed = True
+            print(f"{form:9} {mode:9} {100 * walked / whole:.1f} % were walked")
         for name, amount in truth[mode].items():
             has = sum(v for stack, v in stacks if name in stack)
             points = 2 + 100 * slack[mode] / true_whole
-            check(mode, name, 100 * has / whole, 100 * amount / true_whole, points, "%")
+            check(mode, name, 100 * has / walked, 100 * amount / true_whole, points, "%")
             if mode != "alloc":
                 check(mode, name, has, amount, 0.02 * amount + slack[mode], "")
         off = (0.02 if mode != "alloc" else 0.04) * true_whole + slack[mode]

@@ -81,7 +81,9 @@ stacks = [(stack.split(";"), int(value)) for stack, value in (line.rsplit(" ", 1
 found = {name: sum(value for stack, value in stacks if name in stack) for name in true}
 ticks = int(re.search(r"alloc: (\d+) sampled", open("err").read())[1])
 assert len(true) == 5 and ticks > 10_000, (true, ticks)
-assert abs(sum(found.values()) / sum(true.values()) - 1) < 0.02, (found, true)
+# An allocation whose walk was put off, as on a machine that is busy elsewhere, has no stack.
+bare = sum(value for stack, value in stacks if stack[0] == "[cut: put-off]")
+assert bare < 0.2 * sum(true.values()) and abs((sum(found.values()) + bare) / sum(true.values()) - 1) < 0.02, (found, bare, true)
 wrong = []
 for name, amount in true.items():
     should, is_ = amount / sum(true.values()), found[name] / sum(found.values())

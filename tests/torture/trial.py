@@ -171,8 +171,8 @@ class Trial:
             recorder.send_signal(signal.SIGINT)
         code = self.finish(recorder, "the command")
         said = self.text("command.err")
-        # A program that hardly runs, and a short recording: both may be so.
-        if code == 0 or code == 1 and re.search("^clrsnap: nothing was sampled: the (program used|recording was too|recorder waited)", said, re.M):
+        # A program that hardly runs, a short recording, and one whose agent has no processor: all may be so.
+        if code == 0 or code == 1 and re.search("^clrsnap: nothing was sampled: (?!the recording breaks off)", said, re.M):
             self.recordings += 1
             self.check_summary(said, least=0)
         elif not re.search("^clrsnap: " if interrupted else hazards.REFUSALS.get(self.hazard, r"^\b$"), said, re.M):

@@ -18,7 +18,7 @@ static class Waits
     static long waited, ran;
 
     // How long this thread has run, and has been ready to run without a processor: what a wait spends before it blocks.
-    static long Ran() =>
+    internal static long Ran() =>
         File.ReadAllText("/proc/thread-self/schedstat").Split(' ').Take(2).Sum(long.Parse);
 
     // How often this thread has blocked.

@@ -105,7 +105,7 @@ PY
     CHILD=$!
     for _ in $(seq 100); do grep -q Blue truth && break; sleep 0.1; done
     sleep 1
-    timeout 300 "$CLRSNAP" record -F 999 -d 4 -o out.json $CHILD > /dev/null 2> err || { cat err; fail "attach"; }
+    timeout 300 "$CLRSNAP" record "${PERF[@]}" -F 999 -d 6 -o out.json $CHILD > /dev/null 2> err || { cat err; fail "attach"; }
     kill -9 $CHILD
     wait $CHILD 2> /dev/null
     judge 80 50 warm

@@ -29,7 +29,8 @@ attempt() {
     grep "was stopped within" "$WORK/log"
   else
     grep -q "the runtime was stopped 0 times" "$WORK/said" || { cat "$WORK/said"; fail "$mode: a stop"; }
-    grep "[1-9][0-9]* threads have larger signal stacks now" "$WORK/log" || { cat "$WORK/log"; fail "$mode: no larger stacks"; }
+    # In so short a recording a busy machine may not have come to it.
+    grep "[1-9][0-9]* threads have larger signal stacks now" "$WORK/log" || { cat "$WORK/log"; early="no larger stacks"; rm "$WORK/log"; return 1; }
   fi
   cat "$WORK/out"
   [ "$(grep -c '^waited' "$WORK/out")" = 11 ] || fail "$mode: not all sleepers have told"
@@ -39,7 +40,7 @@ attempt() {
   pass "$mode: $(sed -n 's/^clrsnap: \(the runtime was.*\)/\1/p' "$WORK/said")"
 }
 # Those that a busy machine has woken at the same moment all wait for a processor.
-attach() { attempt "$@" || attempt "$@" || attempt "$@" || fail "$1: calls were interrupted, or early: $early"; }
+attach() { attempt "$@" || attempt "$@" || attempt "$@" || fail "$1: calls were interrupted, or early, or there are no larger stacks: $early"; }
 attach cpu 0
 attach wall 0
 attach cpu 1

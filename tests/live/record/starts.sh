@@ -71,23 +71,26 @@ pass "what is in no sample of threads that run for moments is said"
 
 export DOTNET_DbgEnableMiniDump=0
 # The runtime loads its compiler only when the program has begun; no stack may be cut for that.
-compiled=0
-for _ in {1..8}; do
-  timeout -k 5 300 "$clrsnap" record -F 5000 -o start.folded -- dotnet "$APP" throw > truth 2> err
+compiled=0 runs=0
+while [ $runs -lt 8 ] || [ $compiled -lt 80 ] && [ $runs -lt 40 ]; do
+  runs=$((runs + 1))
+  timeout -k 5 300 "$clrsnap" record "${PERF[@]}" -F 5000 -o start.folded -- dotnet "$APP" throw > truth 2> err
   compiled=$((compiled + $(grep -c '\[JIT\]' start.folded)))
   ! grep '^\[cut: unknown-code\];\[JIT\]' start.folded || { cat err; fail "stacks are cut in the compiler, which was loaded just before"; }
 done
-[ $compiled -ge 80 ] || fail "only $compiled stacks in the compiler"
+[ $compiled -ge 80 ] || fail "only $compiled stacks in the compiler, in $runs runs"
 pass "$compiled different stacks in the compiler, none cut"
 
 for how in nothing exit throw failfast; do
   dotnet "$APP" $how > /dev/null 2>&1
   alone=$?
-  timeout -k 5 300 "$clrsnap" record --mode cpu,exception,gc -o how.json -- dotnet "$APP" $how > truth 2> err
+  timeout -k 5 300 "$clrsnap" record "${PERF[@]}" --mode cpu,exception,gc -o how.json -- dotnet "$APP" $how > truth 2> err
   rc=$?
   [ $rc = $alone ] || { cat truth err; fail "$how: the exit code is $rc instead of $alone"; }
   grep -q '^clrsnap: wrote how.json' err || { cat err; fail "$how: no recording"; }
-  [ $how != exit ] || python3 "$SOURCE/tests/live/record/starts.py" how.json cpu exception gc < truth || fail "exit: not all of it"
+  # The clock engine has some ten samples of it: too few to compare their sum.
+  [ ${#PERF[@]} = 0 ] && timed=() || timed=(cpu)
+  [ $how != exit ] || python3 "$SOURCE/tests/live/record/starts.py" how.json "${timed[@]}" exception gc < truth || fail "exit: not all of it"
 done
 # A second .NET process of the program has its own standard error to itself: build tools take a line for a failure.
 for mode in cpu wall wait; do

@@ -38,7 +38,7 @@ under_load() {
 }
 
 mkfifo in
-timeout 300 dotnet "$APP" < in > out 2> err &
+timeout 1200 dotnet "$APP" < in > out 2> err &
 child=$!
 exec 3> in
 said "ready health"

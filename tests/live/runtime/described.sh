@@ -21,9 +21,12 @@ for _ in 1 2 3; do
 done
 grep -q 'recorded: ' log || { cat log; fail "no log"; }
 ! grep 'functions with wrong unwind data' log || fail "not all of them are known here"
-grep -q "samples in .*(cpu, 999 Hz, .NET $VERSION)" err || { cat err; fail "nothing was recorded"; }
+grep -q "samples\? in .*(cpu, 999 Hz, .NET $VERSION)" err || { cat err; fail "nothing was recorded"; }
 ! grep '^clrsnap:   cut ' err | grep -v ' time: ' || { cat err; fail "walks were cut"; }
-record --mode wall -F 499 -o wall.txt
+for _ in 1 2 3 4 5; do  # the program ends soon
+  record --mode wall -F 499 -o wall.txt
+  ! grep -q 'Program\.' wall.txt || break
+done
 grep -q 'Program\.' wall.txt || { cat wall.txt; fail "no method of the program in wall mode"; }
 pass "$VERSION: recorded from the start"
 

@@ -29,9 +29,12 @@ timeout 300 ./run hot 100 > out 2>&1 || rc=$?
 
 # shown TEXT FILE
 shown() { grep -qE -- "$1" "$2" || { cat "$2"; fail "no '$1'"; }; }
-rc=0
-timeout 300 "$clrsnap" record -o r.txt --top 3 -- ./run hot 1500 > out 2>&1 || rc=$?
-[ $rc = 42 ] || { cat out; fail "hot ended with $rc"; }
+for ms in 1500 6000 24000; do  # the start takes longer on a busy machine
+  rc=0
+  timeout 300 "$clrsnap" record -o r.txt --top 3 -- ./run hot $ms > out 2>&1 || rc=$?
+  [ $rc = 42 ] || { cat out; fail "hot ended with $rc"; }
+  ! grep -qE '^clrsnap: +[5-9][0-9]\.[0-9] %.* Rec\.Program\.Hot$' out || break
+done
 shown '^clrsnap: +[5-9][0-9]\.[0-9] %.* Rec\.Program\.Hot$' out
 shown 'System.Threading.Thread.StartCallback' r.txt
 pass "from its start"

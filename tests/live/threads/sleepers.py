@@ -14,7 +14,7 @@ from recfile import Tree, records, samples
 EVENT_PIPE, BLOCKED = ".NET EventPipe", "s-blocked"
 CUT = 3  # a frame of this kind is in place of what is missing of a stack
 RARELY = 6  # signals to a thread beside those for samples of it, and beside one a second
-NS = 4 * 10**9
+NS = 12 * 10**9
 
 
 def session(pid):

@@ -33,7 +33,7 @@ timeout 150 "$BUILD/bin/clrsnap" record --mode wall -F 100 -o "$WORK/x.clrsnap" 
   > "$WORK/said" 2> "$WORK/summary" &
 CHILD=$!
 await_ready
-sleep 4
+sleep 12
 echo > "$WORK/pipe"
 wait $CHILD
 [ $? = 42 ] || { cat "$WORK/said" "$WORK/summary"; fail "the recorded program has not ended as it should"; }
@@ -43,7 +43,7 @@ rm "$WORK/said" "$WORK/session"
 timeout 150 dotnet "$APP" asleep "$WORK/pipe" > "$WORK/said" 2>&1 &
 CHILD=$!
 await_ready
-timeout 60 "$BUILD/bin/clrsnap" record --mode wall -F 100 -d 6 -o "$WORK/x.clrsnap" "$PID" > "$WORK/summary" 2>&1 ||
+timeout 60 "$BUILD/bin/clrsnap" record --mode wall -F 100 -d 14 -o "$WORK/x.clrsnap" "$PID" > "$WORK/summary" 2>&1 ||
   { cat "$WORK/summary"; fail "the recording"; }
 echo > "$WORK/pipe"
 wait $CHILD
