@@ -38,8 +38,8 @@
 #include "sampling/weight.h"
 #include "state/halts.h"
 #include "state/label_slots.h"
+#include "state/sums.h"
 #include "state/throttle.h"
-#include "state/type_sums.h"
 #include "threads/threads.h"
 
 #define MS 1000000ull

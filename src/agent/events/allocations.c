@@ -23,8 +23,8 @@
 #include "events/payload.h"
 #include "life/library.h"
 #include "state/state.h"
+#include "state/sums.h"
 #include "state/throttle.h"
-#include "state/type_sums.h"
 
 enum { TICK = 102400 };  // bytes from one sampled object to the next, on average or at least
 
@@ -52,11 +52,9 @@ static uint64_t estimate(uint64_t size) {
 
 // An object of a class that stands for so many bytes. Returns false if it is not to be walked.
 static bool weigh(uint64_t type, uint64_t bytes, struct cs_sample_event *e) {
-  cs_type_sums_add(type, bytes);
-  if (!cs_throttle_take(CS_WIRE_MODE_ALLOC, bytes, &e->weight) || e->weight == 0) return false;
-  e->weight = cs_type_sums_weight(type, bytes, e->weight);
   e->class = type;
-  return true;
+  return cs_throttle_take(CS_WIRE_MODE_ALLOC, bytes, cs_type_sum_of(type), &e->weight) &&
+         e->weight > 0;
 }
 
 bool cs_allocation_read_sampled(struct cs_bytes *p, struct cs_sample_event *e) {

@@ -86,7 +86,8 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
   }
   if (!cs_wants(CS_WIRE_MODE_LOCK) || !cs_take(p, NULL, 1 + 2) ||  // flags, CLR instance
       !cs_take(p, &ns, sizeof ns) ||
-      !cs_throttle_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight))
+      !cs_throttle_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, NULL,
+                        &e->weight))
     return false;
   if (t != NULL) e->class = cs_lock_wait_class(t->thread);
   return true;
@@ -126,7 +127,8 @@ static bool end_wait(struct cs_sample_event *e) {
   uint64_t since = t != NULL ? cs_take_seq(&t->waiting_from, 0) : 0;
   if (since == 0) return false;
   e->type = cs_load_relaxed(&t->waiting_for);
-  return cs_throttle_take(CS_WIRE_MODE_WAIT, cs_clock_ticks_to_ns(cs_tsc() - since), &e->weight);
+  uint64_t lasted_ns = cs_clock_ticks_to_ns(cs_tsc() - since);
+  return cs_throttle_take(CS_WIRE_MODE_WAIT, lasted_ns, NULL, &e->weight);
 }
 
 // ---- Walks ----

@@ -108,7 +108,7 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   struct cs_pinned holder = {NULL, NULL};
   struct cs_hold hold = {.mode = CS_WIRE_MODE_HOLDERS};
   uint64_t weight;
-  if (!cs_throttle_take(CS_WIRE_MODE_HOLDERS, gap * lock->waiters, &weight)) return;
+  if (!cs_throttle_take(CS_WIRE_MODE_HOLDERS, gap * lock->waiters, NULL, &weight)) return;
   double most = (double)(MOST * least_ns());
   hold.weight = (double)gap <= most ? weight : (uint64_t)((double)weight / (double)gap * most);
   count_unwalked(CS_UNWALKED_LATE, weight - hold.weight);

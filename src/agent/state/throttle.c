@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // All events are counted. Where there are too many to walk them all, some are chosen at random, and
-// each of these stands for others: waits by their time, all of at least `threshold` and shorter
-// ones with a probability proportional to their length; all other events by `chance`. Both are set
-// before an event comes, and do not depend on its stack, so sums are unbiased.
+// each of these stands for others: waits and objects by their time and bytes, all of at least
+// `threshold`, and lesser ones with a probability proportional to their value, so that each of
+// these stands for equally much, apart from what makes sums right (sums.c); all other events by
+// `chance`. Both are set before an event comes, and do not depend on its stack, so sums are
+// unbiased.
 //
 // How many may be walked: as many as the user says, else as many as cost 0.5 % of the program's CPU
 // time in each mode, less what counting exceptions costs, and at most some hundreds of exceptions
@@ -33,7 +35,7 @@ enum {
   COUNTING_NS = 400,       // for each exception: the runtime's event, its type's name and message
   BATCH = 16,              // exceptions that are counted at once
   MOST_RISE = 8,           // the factor by which an update may raise a threshold
-  LEAST_THRESHOLD = 1000,  // ns
+  LEAST_THRESHOLD = 1000,  // ns, of waits
   MEAN_INTERVAL = 102400,  // bytes; the runtime's own
 };
 
@@ -42,8 +44,9 @@ static struct throttle {
   uint64_t events, value, walked;
   uint64_t cost_ns;    // of the walks: on their threads, and on the agent's
   uint64_t chance;     // of ALWAYS
-  uint64_t threshold;  // ns
+  uint64_t threshold;  // in the mode's unit
   uint64_t many;       // events: from here on there are too many for `chance` until the next update
+  struct cs_sum sum;   // of the events below the threshold, but for objects, which have types
   // The agent's thread only: the first four at the last update, and their faded sums.
   uint64_t events_at, walked_at, value_at, cost_at;
   double events_sum, walked_sum, value_sum, cost_sum;
@@ -57,19 +60,18 @@ static bool is_event(unsigned mode) {
   return (cs_options.modes & ~CS_WIRE_TIMED_MODES & CS_WIRE_MODE_BIT(mode)) != 0;
 }
 
-static bool lasts(unsigned mode) {
-  return mode == CS_WIRE_MODE_LOCK || mode == CS_WIRE_MODE_WAIT;
-}
-
-static uint64_t chance_of_interval(void) {
-  uint64_t interval = cs_options.alloc_interval;
-  return interval <= MEAN_INTERVAL ? ALWAYS : ALWAYS / 1024 * MEAN_INTERVAL / interval * 1024;
+// Returns `wanted`, or 0 if all are walked. One of so many bytes, if that is what the user wants.
+static uint64_t threshold_for(unsigned mode, double wanted) {
+  uint64_t interval = mode == CS_WIRE_MODE_ALLOC ? cs_options.alloc_interval : 0;
+  uint64_t least = mode == CS_WIRE_MODE_ALLOC ? MEAN_INTERVAL + 1 : LEAST_THRESHOLD;
+  if (wanted < (double)interval) wanted = (double)interval;
+  return wanted < (double)least ? 0 : (uint64_t)wanted;
 }
 
 void cs_throttle_start(uint64_t now_ns) {
   for (unsigned i = 0; i < CS_SAMPLE_MODES; i++)
     throttles[i] = (struct throttle){.chance = ALWAYS, .many = MOST, .share = -1};
-  throttles[CS_WIRE_MODE_ALLOC].chance = chance_of_interval();
+  throttles[CS_WIRE_MODE_ALLOC].threshold = threshold_for(CS_WIRE_MODE_ALLOC, 0);
   updated_ns = now_ns;
   cpu_at = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
   time_sum = cpu_sum = command_ns = 0;
@@ -94,14 +96,18 @@ void cs_throttle_count(enum cs_wire_mode mode, uint64_t value) {
   cs_add_relaxed(&throttles[mode].value, value);
 }
 
-bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) {
+bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, struct cs_sum *sum,
+                      uint64_t *weight) {
   struct throttle *t = &throttles[mode];
   cs_throttle_count(mode, value);
   uint64_t threshold = cs_load_relaxed(&t->threshold), chance = cs_load_relaxed(&t->chance);
   *weight = value;
   if (value < threshold) {
-    *weight = threshold;
-    return (double)random_word() * (double)threshold < (double)value * (double)ALWAYS;
+    if (sum == NULL) sum = &t->sum;
+    cs_sum_add(sum, value);
+    if ((double)random_word() * (double)threshold >= (double)value * (double)ALWAYS) return false;
+    *weight = cs_sum_weigh(sum, value, threshold);
+    return true;
   }
   if (chance >= ALWAYS) return true;
   *weight = (uint64_t)((double)value * (double)ALWAYS / (double)chance + 0.5);
@@ -160,22 +166,27 @@ static double allowed(unsigned mode, const struct throttle *t) {
   return by_cost < most ? by_cost : most;
 }
 
-static void settle_chance(unsigned mode, struct throttle *t, double per_s, double most) {
-  uint64_t whole = mode == CS_WIRE_MODE_ALLOC ? chance_of_interval() : ALWAYS;
-  double chance = per_s > most ? most / per_s * (double)ALWAYS : (double)ALWAYS;
-  cs_store_relaxed(&t->chance, chance < (double)whole ? (uint64_t)chance : whole);
+static void settle_chance(struct throttle *t, double per_s, double most) {
+  cs_store_relaxed(&t->chance, per_s > most ? (uint64_t)(most / per_s * (double)ALWAYS) : ALWAYS);
+}
+
+// With this threshold at most `most` are walked: fewer if some objects are larger than that.
+static void settle_bytes(struct throttle *t, double seconds, double most) {
+  double wanted = t->events_sum > most * seconds ? t->value_sum / seconds / most : 0;
+  cs_store_relaxed(&t->threshold, threshold_for(CS_WIRE_MODE_ALLOC, wanted));
 }
 
 // Raised by the events since the last update, because a threshold that is too low costs; lowered by
-// those of the last second.
-static void settle_threshold(struct throttle *t, double lately_per_s, double per_s, double most) {
+// those of the last second. Waits that are longer than the threshold are walked, however many.
+static void settle_threshold(unsigned mode, double lately_per_s, double per_s, double most) {
+  struct throttle *t = &throttles[mode];
   double now = (double)t->threshold, times = lately_per_s / most;
   if (times > 1 && now == 0) now = t->value_sum / t->events_sum;
   if (times > 1)
     now *= times < MOST_RISE ? times : MOST_RISE;
   else if (per_s < 0.8 * most)
     now *= 0.8;
-  cs_store_relaxed(&t->threshold, now < LEAST_THRESHOLD ? 0 : (uint64_t)now);
+  cs_store_relaxed(&t->threshold, threshold_for(mode, now));
 }
 
 static void settle(unsigned mode, double lately_per_s) {
@@ -184,10 +195,12 @@ static void settle(unsigned mode, double lately_per_s) {
   if (t->share >= 0 && one > 0 && most > t->share * (double)SECOND / one)
     most = t->share * (double)SECOND / one;
   if (most < 1) most = 1;
-  if (lasts(mode))
-    settle_threshold(t, lately_per_s, t->walked_sum / seconds, most);
+  if (mode == CS_WIRE_MODE_ALLOC)
+    settle_bytes(t, seconds, most);
+  else if (mode == CS_WIRE_MODE_LOCK || mode == CS_WIRE_MODE_WAIT)
+    settle_threshold(mode, lately_per_s, t->walked_sum / seconds, most);
   else
-    settle_chance(mode, t, t->events_sum / seconds, most);
+    settle_chance(t, t->events_sum / seconds, most);
 }
 
 double cs_throttle_demand(enum cs_wire_mode mode) {

@@ -4,11 +4,13 @@
 #pragma once
 
 #include "state/state.h"
+#include "state/sums.h"
 
 // ---- Any thread ----
 // Counts an event of `value`, in its mode's unit. Returns false if it is not to be walked. *weight:
-// what it stands for if it is.
-bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight);
+// what it stands for if it is. `sum`: of the group that its samples add up to; NULL: all events of
+// the mode.
+bool cs_throttle_take(enum cs_wire_mode mode, uint64_t value, struct cs_sum *sum, uint64_t *weight);
 // The same for events of value 1, which it counts approximately; cs_event_name_count counts
 // exactly. An event is walked with a probability of at least `least`.
 bool cs_throttle_take_one(enum cs_wire_mode mode, double least);

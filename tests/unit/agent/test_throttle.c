@@ -55,7 +55,7 @@ static int setup(void **state) {
 static void update(struct stream *s, bool counts) {
   for (uint32_t i = 0; i < s->a_second / UPDATES_A_SECOND; i++) {
     uint64_t value = s->value(i), weight = 0;
-    bool walked = cs_throttle_take(s->mode, value, &weight);
+    bool walked = cs_throttle_take(s->mode, value, NULL, &weight);
     if (walked) {
       cs_throttle_add_walk(s->mode);
       cs_throttle_add_cost(s->mode, s->ticks);
@@ -143,7 +143,7 @@ static void the_first_of_a_type_are_walked(void **state) {
   assert_in_range(left, 1, (uint64_t)TYPES * THROWN / 50);
   walked = 0;
   for (unsigned n = 0; n < 10000; n++)
-    walked += cs_throttle_take(CS_WIRE_MODE_EXCEPTION, 1, &weight) ? 1 : 0;
+    walked += cs_throttle_take(CS_WIRE_MODE_EXCEPTION, 1, NULL, &weight) ? 1 : 0;
   assert_in_range(walked, 1, 1000);  // the others are walked as rarely as before
 }
 
@@ -228,6 +228,34 @@ static void objects_by_their_interval(void **state) {
   assert_near(objects.estimate, objects.sum, 0.1);
 }
 
+// A large object among many small ones has its own bytes, or is chosen by them: in each second, forty of 16 MB and 10,000 of
+// which each stands for 100 KiB. Their parts of all bytes are right, though one in a hundred is walked.
+static uint64_t seldom_large(uint32_t event) {
+  return event % 250 == 0 ? 16777216 : 102400;
+}
+static void large_objects_are_chosen_by_their_bytes(void **state) {
+  (void)state;
+  for (int round = 0; round < 20; round++) {
+    double large = 0, all = 0;
+    cs_throttle_start(now_ns);
+    for (unsigned i = 0; i < 4 * UPDATES_A_SECOND; i++) {
+      for (uint32_t n = 0; n < 10000 / UPDATES_A_SECOND; n++) {
+        uint64_t value = seldom_large(n), weight;
+        if (!cs_throttle_take(CS_WIRE_MODE_ALLOC, value, cs_type_sum_of(value), &weight)) continue;
+        cs_throttle_add_walk(CS_WIRE_MODE_ALLOC);
+        cs_throttle_add_cost(CS_WIRE_MODE_ALLOC, TICKS_A_SECOND / 50000);
+        if (i < 2 * UPDATES_A_SECOND) continue;
+        large += value > 102400 ? (double)weight : 0;
+        all += (double)weight;
+      }
+      now_ns += SECOND / UPDATES_A_SECOND;
+      cs_throttle_update(now_ns);
+    }
+    double truth = 40 * 16777216.0 / (40 * 16777216.0 + 9960 * 102400.0);
+    assert_near(large / all, truth, 0.12);
+  }
+}
+
 // About a hundred are walked even in a program that does nothing; otherwise as many as take 0.5 %
 // of its CPU time.
 static void what_walks_cost_bounds_them(void **state) {
@@ -305,6 +333,7 @@ int main(void) {
       TEST(exceptions_stand_for_all_of_their_type),
       TEST(as_many_as_the_user_says),
       TEST(objects_by_their_interval),
+      TEST(large_objects_are_chosen_by_their_bytes),
       TEST(what_walks_cost_bounds_them),
       TEST(what_counting_costs_leaves_fewer_walks),
       TEST(the_budget_is_held_over_all_modes),

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
-#include "state/type_sums.h"
+#include "state/sums.h"
 
 enum { TYPES = 4, STACKS = 2, OBJECTS = 40000, ROUNDS = 40 };
 
@@ -33,11 +33,11 @@ static struct sums record(void) {
     unsigned type = (unsigned)(uniform() * TYPES), stack = uniform() < 0.25 ? 0 : 1;
     double chance = i < OBJECTS / 10 ? 0.2 : 0.02, bytes = type == 0 ? 102400 : 400000;
     s.bytes[type][stack] += bytes;
-    cs_type_sums_add(type, (uint64_t)bytes);
+    cs_sum_add(cs_type_sum_of(type), (uint64_t)bytes);
     if (uniform() >= chance) continue;
     s.plain[type] += bytes / chance;
     s.samples[type][stack] +=
-        (double)cs_type_sums_weight(type, (uint64_t)bytes, (uint64_t)(bytes / chance));
+        (double)cs_sum_weigh(cs_type_sum_of(type), (uint64_t)bytes, (uint64_t)(bytes / chance));
   }
   return s;
 }
@@ -69,8 +69,8 @@ static void a_type_without_a_choice_has_its_bytes(void **state) {
   (void)state;
   cs_type_sums_begin();
   for (int i = 0; i < 100; i++) {
-    cs_type_sums_add(7, 102400);
-    assert_int_equal(cs_type_sums_weight(7, 102400, 102400), 102400);
+    cs_sum_add(cs_type_sum_of(7), 102400);
+    assert_int_equal(cs_sum_weigh(cs_type_sum_of(7), 102400, 102400), 102400);
   }
 }
 
