@@ -28,13 +28,31 @@ static void put_args(out_t *out, struct cs_piece args, unsigned depth) {
   cs_demangle_puts(out, ">");
 }
 
+// The compiler's number tells methods apart that have the same name and enclosing method.
+static void put_number(out_t *out, struct cs_piece number) {
+  if (!out->numbers || number.len == 0) return;
+  cs_demangle_puts(out, "#");
+  if (out->scope.len > 0 && cs_piece_find(number, '_') == number.len) {
+    cs_demangle_put(out, out->scope);
+    cs_demangle_puts(out, "_");
+  }
+  cs_demangle_put(out, number);
+}
+
 // The method of a state machine. In an explicit implementation the C# compiler replaces dots by
-// '-'.
-static void put_machine(out_t *out, const struct cs_level *level, const char *dot, unsigned depth) {
+// '-'. `args`: of the closure that it is in. The machine's own arguments are those of the method,
+// or of the local function, in whose name they are last.
+static void put_machine(out_t *out, const struct cs_level *level, struct cs_piece args,
+                        const char *dot, unsigned depth) {
   char text[1024];
   struct cs_piece name = cs_piece_until(level->name, sizeof text);
   for (size_t i = 0; i < name.len; i++) text[i] = name.at[i] == '-' ? '.' : name.at[i];
-  put_member(out, (struct cs_piece){text, name.len}, level->args, dot, false, depth);
+  name.at = text;
+  bool local = cs_member_read(name).kind == CS_MEMBER_LOCAL;
+  if (!local && level->args.len > 0) args = level->args;
+  put_member(out, name, args, dot, false, depth);
+  put_number(out, level->number);
+  if (local) put_args(out, level->args, depth + 1);
 }
 
 static void put_level(out_t *out, const struct cs_level *level, const char *dot, unsigned depth) {
@@ -42,7 +60,7 @@ static void put_level(out_t *out, const struct cs_level *level, const char *dot,
   if (level->kind == CS_LEVEL_CLOSURE)
     cs_demangle_puts(out, "closure");
   else if (level->kind == CS_LEVEL_MACHINE)
-    put_machine(out, level, "", depth);
+    put_machine(out, level, cs_piece_of(""), "", depth);
   else
     cs_demangle_put(out, level->name);
   if (level->kind == CS_LEVEL_TYPE || level->kind == CS_LEVEL_FUNCTION)
@@ -118,17 +136,19 @@ static void put_plain(out_t *out, struct cs_piece name, const char *dot, bool in
 // What follows the name of the enclosing method.
 static bool put_inner(out_t *out, const struct cs_member *m, const char *dot) {
   static const char *const words[] = {
-      [CS_MEMBER_LAMBDA] = "lambda#",  [CS_MEMBER_LOCAL] = "",          [CS_MEMBER_PLAIN] = NULL,
+      [CS_MEMBER_LAMBDA] = "lambda",   [CS_MEMBER_LOCAL] = "",          [CS_MEMBER_PLAIN] = NULL,
       [CS_MEMBER_FINALLY] = "finally", [CS_MEMBER_BASE_CALL] = "base#", [CS_MEMBER_WRAPPED] = NULL,
       [CS_MEMBER_ENTRY] = NULL};
   if (words[m->kind] == NULL) return false;
   cs_demangle_puts(out, dot);
   cs_demangle_puts(out, words[m->kind]);
-  cs_demangle_put(out, m->name);
+  if (m->kind == CS_MEMBER_LAMBDA && !out->numbers) cs_demangle_puts(out, "#");
+  if (m->kind != CS_MEMBER_LAMBDA || !out->numbers) cs_demangle_put(out, m->name);
+  put_number(out, m->number);
   return true;
 }
 
-// `args`: the generic arguments of a closure or state machine are the method's.
+// `args`: the generic arguments of a closure, or of a method's state machine, are the method's.
 static void put_member(out_t *out, struct cs_piece text, struct cs_piece args, const char *dot,
                        bool indexer, unsigned depth) {
   struct cs_member m = cs_member_read(text);
@@ -214,6 +234,7 @@ struct owner {
   struct cs_piece types;  // those that somebody wrote
   struct cs_level last;   // the innermost level
   struct cs_piece args;   // of closures: they are the method's
+  struct cs_piece scope;  // the number of the innermost closure
 };
 
 static struct owner read_owner(struct cs_piece type) {
@@ -222,10 +243,10 @@ static struct owner read_owner(struct cs_piece type) {
   while (cs_piece_next(&rest, '.', &one)) {
     o.last = cs_level_read(one);
     if (o.last.kind == CS_LEVEL_CLOSURE && o.last.args.len > 0) o.args = o.last.args;
+    if (o.last.kind == CS_LEVEL_CLOSURE) o.scope = o.last.number;
     if (o.last.kind == CS_LEVEL_TYPE)
       o.types = cs_piece_until(type, (size_t)(one.at + one.len - type.at));
   }
-  if (o.last.args.len == 0) o.last.args = o.args;
   return o;
 }
 
@@ -251,7 +272,7 @@ static enum cs_demangled put_method(out_t *out, const struct cs_mangled *name,
   struct cs_piece method = cs_piece_of(name->method);
   if (owner->last.kind == CS_LEVEL_FUNCTION) return put_function(out, &owner->last, dot, method);
   if (owner->last.kind == CS_LEVEL_MACHINE) {
-    put_machine(out, &owner->last, dot, 0);
+    put_machine(out, &owner->last, owner->args, dot, 0);
     if (cs_piece_is(method, "MoveNext")) return CS_DEMANGLED_BODY;
     put_own(out, method);
     return CS_DEMANGLED_PLAIN;
@@ -271,7 +292,7 @@ enum cs_demangled cs_demangle(const struct cs_mangled *name, char *text, size_t 
   }
   struct owner owner = read_owner(type);
   bool machine = owner.last.kind == CS_LEVEL_MACHINE, object = owner.last.kind == CS_LEVEL_FUNCTION;
-  out_t out = {text, cap, 0};
+  out_t out = {.at = text, .cap = cap, .numbers = name->show_signature, .scope = owner.scope};
   text[0] = '\0';
   if (!object)
     cs_demangle_puts(&out, word_before(machine ? owner.last.name : cs_piece_of(name->method)));

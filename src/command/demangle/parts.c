@@ -39,13 +39,15 @@ static bool is_function(struct cs_piece name) {
 }
 
 // VB: "VB$StateMachine_3_LoadAsync"
-static bool read_vb_machine(struct cs_piece name, struct cs_piece *method) {
+static bool read_vb_machine(struct cs_level *level) {
   static const char prefix[] = "VB$StateMachine_";
-  if (!cs_piece_begins(name, prefix)) return false;
-  struct cs_piece rest = cs_piece_from(name, strlen(prefix));
+  if (!cs_piece_begins(level->name, prefix)) return false;
+  struct cs_piece rest = cs_piece_from(level->name, strlen(prefix));
   size_t n = digits(rest);
   if (n == 0 || n + 1 >= rest.len || rest.at[n] != '_') return false;
-  *method = cs_piece_from(rest, n + 1);
+  level->kind = CS_LEVEL_MACHINE;
+  level->name = cs_piece_from(rest, n + 1);
+  level->number = cs_piece_until(rest, n);
   return true;
 }
 
@@ -65,13 +67,18 @@ static void read_generated(struct cs_level *level, size_t bracket) {
     if (cs_piece_is(rest, "d") || cs_piece_begins(rest, "d__")) {
       level->kind = CS_LEVEL_MACHINE;
       level->name = inner;
+      level->number = cs_piece_from(rest, rest.len < 3 ? rest.len : 3);
     } else if (cs_piece_is(rest, "j__TPar")) {  // of an anonymous type: the property's name
       level->name = inner;
     } else {
       (void)read_file_local(rest, &level->name);
     }
   } else if (cs_piece_is(rest, "c") || cs_piece_begins(rest, "c__")) {
+    size_t at = rest.len;
+    while (at > 0 && (is_digit(rest.at[at - 1]) || rest.at[at - 1] == '_')) at--;
     level->kind = CS_LEVEL_CLOSURE;
+    level->number =
+        cs_piece_from(rest, at + (cs_piece_begins(cs_piece_from(rest, at), "__") ? 2 : 0));
   } else if (cs_piece_begins(rest, "f__") || cs_piece_begins(rest, "z__") ||
              cs_piece_begins(rest, "y__")) {  // AnonymousType0, ReadOnlyArray, InlineArray3
     level->name = cs_piece_from(rest, 3);
@@ -84,11 +91,9 @@ struct cs_level cs_level_read(struct cs_piece text) {
   size_t bracket = cs_piece_bracket(level.name);
   if (bracket > 0)
     read_generated(&level, bracket);
-  else if (read_vb_machine(level.name, &level.name))
-    level.kind = CS_LEVEL_MACHINE;
   else if (cs_piece_begins(level.name, "_Closure$__"))
     level.kind = CS_LEVEL_CLOSURE;
-  else if (is_function(level.name))
+  else if (!read_vb_machine(&level) && is_function(level.name))
     level.kind = CS_LEVEL_FUNCTION;
   return level;
 }
@@ -106,9 +111,12 @@ static void read_generated_member(struct cs_member *m, struct cs_piece text, siz
     size_t last = cs_piece_find_last(rest, '_');
     m->kind = CS_MEMBER_LAMBDA;
     m->name = cs_piece_from(rest, last + 1);
+    m->number = cs_piece_from(rest, 3);
   } else if (cs_piece_begins(rest, "g__") && cs_piece_find(rest, '|') < rest.len) {
+    size_t bar = cs_piece_find_last(rest, '|');
     m->kind = CS_MEMBER_LOCAL;
-    m->name = cs_piece_from(cs_piece_until(rest, cs_piece_find_last(rest, '|')), 3);
+    m->name = cs_piece_from(cs_piece_until(rest, bar), 3);
+    m->number = cs_piece_from(rest, bar + 1);
   } else if (cs_piece_is(rest, "$")) {
     m->kind = CS_MEMBER_WRAPPED;
   } else if (rest.len == 0) {
@@ -140,7 +148,7 @@ struct cs_member cs_member_read(struct cs_piece text) {
   if (bracket > 0) read_generated_member(&m, m.name, bracket);
   if (cs_piece_begins(m.name, vb_lambda)) {
     m.kind = CS_MEMBER_LAMBDA;
-    m.name = cs_piece_from(m.name, strlen(vb_lambda));
+    m.number = m.name = cs_piece_from(m.name, strlen(vb_lambda));
   }
   return m;
 }

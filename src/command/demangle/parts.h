@@ -15,6 +15,8 @@ enum cs_level_kind {
 struct cs_level {
   enum cs_level_kind kind;
   struct cs_piece name;  // may be a compiler's name itself
+  struct cs_piece
+      number;  // the compiler's, of a state machine, "4", or closure, "11_0"; may be empty
   struct cs_piece args;  // "T,int"
   struct cs_piece tail;  // "[]"
 };
@@ -34,6 +36,8 @@ struct cs_member {
   enum cs_member_kind kind;
   struct cs_piece outer;  // the enclosing method, which may be a compiler's itself
   struct cs_piece name, args;
+  struct cs_piece number;  // the compiler's, of a lambda or local function: in the type, "14_0", or
+                           // in a closure, "0"
 };
 struct cs_member cs_member_read(struct cs_piece text);
 

@@ -27,6 +27,8 @@ size_t cs_piece_bracket(struct cs_piece p);
 struct cs_demangle_out {
   char *at;
   size_t cap, len;
+  bool numbers;           // names have the compiler's numbers, too
+  struct cs_piece scope;  // the number of the closure that the numbers are counted in; may be empty
 };
 void cs_demangle_put(struct cs_demangle_out *out, struct cs_piece p);
 void cs_demangle_puts(struct cs_demangle_out *out, const char *s);
