@@ -45,7 +45,7 @@ static bool map_file(struct cs_producer *p, int fd, size_t size, struct cs_error
   void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) {
     (void)cs_error_set(err, "cannot map %zu KiB of shared memory: %m%s", size / 1024,
-                       errno == ENOMEM ? " (is the address space limited, ulimit -v?)" : "");
+                       errno == ENOMEM ? " (is the address space limited, ulimit -v or -d?)" : "");
     (void)close(fd);
     return false;
   }

@@ -47,6 +47,8 @@ if prlimit --as=$((1024 * MiB)) "$CLRSNAP" version >/dev/null 2>&1; then
     [ ! -e l.clrsnap ] || "$CLRSNAP" report -o - l.clrsnap >out 2>err || fail "what is left cannot be read: $(cat err)"
   done
 fi
+prlimit --data=$((512 * MiB)) "$CLRSNAP" record --buffer 16 -o l.clrsnap -- "$FAKE" golden 3 >out 2>err || [ $? = 3 ] || fail "record with a limit of private memory: $(cat err)"
+grep -q '^clrsnap: the program has 512 MiB of private memory (ulimit -d), of which the recording takes up to [0-9]*:' err || fail "the limit is not said: $(cat err)"
 few=3 # and some may already be open, inherited from the caller of the test
 { until prlimit --nofile=$few "$CLRSNAP" version; do few=$((few + 1)); done; } >/dev/null 2>&1
 for more in 0 1 2 3 4 6 12 60; do limited "nofile=$((few + more))" "${report[@]}"; done

@@ -44,13 +44,22 @@ static bool load(struct cs_start *s, struct cs_error *err) {
 
 // How much the program needs is not known, so it is started nevertheless.
 static void warn_of_limit(const struct cs_consumer_opts *ask) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  cs_say(
-      "the program has %llu MiB of address space (ulimit -v), of which the recording takes up "
-      "to %llu: if it runs out of memory, raise the limit",
-      (unsigned long long)limit.rlim_cur >> 20,
-      (unsigned long long)cs_attach_address_space(ask->capacity, ask->modes) >> 20);
+  const struct {
+    int which;
+    const char *words;
+    uint64_t needed;
+  } limits[] = {
+      {RLIMIT_AS, "address space (ulimit -v)", cs_attach_address_space(ask->capacity, ask->modes)},
+      {RLIMIT_DATA, "private memory (ulimit -d)", cs_attach_private_memory(ask->modes)}};
+  for (size_t i = 0; i < CS_COUNT(limits); i++) {
+    struct rlimit limit;
+    if (getrlimit(limits[i].which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    cs_say(
+        "the program has %llu MiB of %s, of which the recording takes up to %llu: if it runs out "
+        "of memory, raise the limit",
+        (unsigned long long)limit.rlim_cur >> 20, limits[i].words,
+        (unsigned long long)limits[i].needed >> 20);
+  }
 }
 
 bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err) {

@@ -38,32 +38,42 @@ static uint64_t limit_of(pid_t pid, const char *name) {
   return limit;
 }
 
-static uint64_t address_space_of(pid_t pid) {
+// Returns an amount in /proc/PID/status, or 0.
+static uint64_t used_by(pid_t pid, const char *label) {
   size_t size = 0;
   uint64_t kib = 0;
   char *status = cs_proc_read(pid, "status", &size);
-  const char *line = status != NULL ? strstr(status, "\nVmSize:") : NULL;
-  if (line != NULL) kib = strtoull(line + strlen("\nVmSize:"), NULL, 10);
+  const char *line = status != NULL ? strstr(status, label) : NULL;
+  if (line != NULL) kib = strtoull(line + strlen(label), NULL, 10);
   free(status);
   return kib * 1024;
 }
 
-uint64_t cs_attach_address_space(uint64_t bytes, uint32_t modes) {
+uint64_t cs_attach_private_memory(uint32_t modes) {
   bool events = (modes & CS_WIRE_AGENT_MODES & ~CS_WIRE_TIMED_MODES) != 0;
-  return bytes + (events ? OWN_MIB + EVENTS_MIB : OWN_MIB) * (uint64_t)MIB;
+  return (events ? OWN_MIB + EVENTS_MIB : OWN_MIB) * (uint64_t)MIB;
 }
 
+uint64_t cs_attach_address_space(uint64_t bytes, uint32_t modes) {
+  return bytes + cs_attach_private_memory(modes);
+}
+
+struct space {
+  const char *words, *name, *option;
+  const char *limit, *used;  // in /proc/PID/limits and status
+};
+
 // The limit may be lowered, or the program may need more, later.
-static bool check_address_space(pid_t pid, uint64_t needed, struct cs_error *err) {
-  uint64_t space = limit_of(pid, "Max address space"), used = address_space_of(pid);
+static bool check_space(pid_t pid, const struct space *s, uint64_t needed, struct cs_error *err) {
+  uint64_t space = limit_of(pid, s->limit), used = used_by(pid, s->used);
   uint64_t left = space > used ? space - used : 0;
   if (space == UINT64_MAX || left >= needed + LEFT_MIB * (uint64_t)MIB) return true;
   return cs_error_set(err,
                       "process %d has %" PRIu64
-                      " MiB of address space left (RLIMIT_AS); a recording takes up to %" PRIu64
+                      " MiB of %s left (%s); a recording takes up to %" PRIu64
                       " MiB, and %d must stay for the program, which would end without them: raise "
-                      "the limit (prlimit --as)",
-                      (int)pid, left / MIB, needed / MIB, LEFT_MIB);
+                      "the limit (prlimit %s)",
+                      (int)pid, left / MIB, s->words, s->name, needed / MIB, LEFT_MIB, s->option);
 }
 
 bool cs_attach_check_memory(pid_t pid, uint64_t bytes, uint32_t modes, struct cs_error *err) {
@@ -81,7 +91,12 @@ bool cs_attach_check_memory(pid_t pid, uint64_t bytes, uint32_t modes, struct cs
                         " KiB at most (RLIMIT_FSIZE), and "
                         "shared memory counts: %" PRIu64 " KiB are needed; use a smaller --buffer",
                         (int)pid, files / 1024, (bytes + CS_WIRE_HEADER_BYTES) / 1024);
-  return check_address_space(pid, cs_attach_address_space(bytes, modes), err);
+  static const struct space whole = {"address space", "RLIMIT_AS", "--as", "Max address space",
+                                     "\nVmSize:"};
+  static const struct space data = {"private memory", "RLIMIT_DATA", "--data", "Max data size",
+                                    "\nVmData:"};
+  return check_space(pid, &whole, cs_attach_address_space(bytes, modes), err) &&
+         check_space(pid, &data, cs_attach_private_memory(modes), err);
 }
 
 struct attempt {

@@ -68,7 +68,8 @@ bool cs_registry_init(struct cs_error *err) {
   bool ok = registry.threads != NULL;
   pthread_mutex_unlock(&registry.lock);
   return ok ||
-         cs_error_set(err, "no address space for the table of threads (%zu MiB): raise ulimit -v",
+         cs_error_set(err,
+                      "no address space for the table of threads (%zu MiB): raise ulimit -v, or -d",
                       size >> 20);
 }
 
