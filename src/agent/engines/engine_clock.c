@@ -32,6 +32,7 @@
 #include "engines/ask.h"
 #include "engines/engine.h"
 #include "engines/kept_files.h"
+#include "life/seccomp.h"
 #include "threads/sleeper.h"
 
 #define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped
@@ -113,7 +114,7 @@ static void request_prompt_wakeups(void) {
   (void)prctl(PR_SET_TIMERSLACK, 1ul);
   errno = 0;
   wanted.nice = (int32_t)getpriority(PRIO_PROCESS, 0);  // as before
-  if (errno == 0 && sched_getscheduler(0) == SCHED_OTHER)
+  if (errno == 0 && sched_getscheduler(0) == SCHED_OTHER && cs_seccomp_survives(CS_CALL_SETATTR))
     (void)syscall(SYS_sched_setattr, 0, &wanted, 0u);
 }
 

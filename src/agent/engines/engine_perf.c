@@ -38,6 +38,7 @@
 #include "engines/perf_cost.h"
 #include "engines/sigurg.h"
 #include "life/epoch.h"
+#include "life/seccomp.h"
 
 #define MS 1000000ull
 
@@ -229,6 +230,8 @@ static bool make_table(struct cs_error *why) {
 }
 
 static bool begin_with(bool kernel, struct cs_error *why) {
+  if (!cs_seccomp_survives(CS_CALL_PERF))
+    return cs_error_set(why, "the program's seccomp filter would kill it for perf_event_open");
   if (!cs_perf_probe(cs_options.event, kernel, why)) return false;
   perf.kernel = kernel;
   perf.chain = cs_perf_most_frames(CS_KERNEL_MOST);

@@ -20,6 +20,7 @@
 #include "life/function.h"
 #include "life/images.h"
 #include "life/permanent.h"
+#include "life/seccomp.h"
 #include "threads/own_signal.h"
 #include "threads/own_tid.h"
 #include "threads/registry.h"
@@ -131,7 +132,7 @@ HRESULT cs_library_start_native(const struct clrsnap_opts *opts, struct cs_error
   HRESULT hr = S_FALSE;
   if (!cs_library.running) {
     memset(&cs_library.world.layout, 0, sizeof cs_library.world.layout);
-    hr = begin(opts, err);
+    hr = cs_seccomp_probe(err) ? begin(opts, err) : E_FAIL;
     if (hr == S_OK) hr = cs_library_prepare(err);
     if (hr == S_OK && cs_client_add(NULL, NULL)) {
       cs_library.running = true;
@@ -146,6 +147,7 @@ static HRESULT start_in_clr(IUnknown *unknown, ICorProfilerInfo15 *info,
                             const struct clrsnap_opts *opts, struct cs_error *err) {
   struct cs_runtime_version version = {0};
   bool version_known = cs_runtime_version_get(unknown, &version);
+  if (!cs_seccomp_probe(err)) return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
   if (!cs_contract_read(&cs_library.world.layout, version_known ? &version : NULL, err))
     return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
   HRESULT hr = begin(opts, err);

@@ -75,7 +75,7 @@ fi
 
 # ---- Where it is refused ----
 for error in 1 38; do # EPERM, ENOSYS
-  WITH=("$BUILD/bin/refuse_perf" $error)
+  WITH=("$BUILD/bin/refuse_call" $error perf_event_open)
   record -- burn 400 || fail "the program failed under a filter ($error)"
   says 'not perf: .*seccomp filter'
   says '^clrsnap: engine clock'
