@@ -64,7 +64,7 @@ def main():
     ours = lambda build, guest: {"CORECLR_PROFILER_PATH": os.path.join(build, "lib/libclrsnap.so"),
                                  "CLRSNAP_PROFILER_PATH": guest}
     elided = lambda build, guest: dict(ours(build, guest), CLRSNAP_ELIDE_SUSPEND="1")
-    print("A profiler that stops the runtime for each look (every 10 ms), and a loop that spends its time in Work:")
+    print("A profiler that stops the runtime for each snapshot (every 10 ms), and a loop that spends its time in Work:")
     print(f"{'':28}{'leaf is Work':>13}{'stood still p50':>17}{'p99':>11}{'walks':>8}{'no frames':>11}  else, mostly")
     results = []
     for name, variables in (("plainly", plainly), ("through the drop-in", ours),

@@ -28,7 +28,7 @@
 static ICorProfilerCallback11Vtbl vtbl;
 
 // Without a recording: logs whether the library can serve this runtime.
-static HRESULT look_only(void) {
+static HRESULT check_only(void) {
   static struct cs_layout layout;
   struct cs_error err = {""};
   if (cs_contract_read(&layout, NULL, &err)) {
@@ -50,7 +50,7 @@ static HRESULT start(IUnknown *info, const struct cs_agent_start_options *option
          version.major, version.minor, version.build);
   bool wanted =
       options->attached ? options->size != 0 : options->path != NULL && options->path[0] != '\0';
-  if (!wanted) return look_only();
+  if (!wanted) return check_only();
   return cs_agent_start(info, options);
 }
 

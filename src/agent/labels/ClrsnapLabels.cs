@@ -233,24 +233,24 @@ namespace Clrsnap
 
         public static void Await(Agent agent)
         {
-            void Look(object? sender, AssemblyLoadEventArgs args)
+            void OnLoad(object? sender, AssemblyLoadEventArgs args)
             {
                 try
                 {
                     if (agent.Wanted == 0 || TryMirror(agent, args.LoadedAssembly))
-                        AppDomain.CurrentDomain.AssemblyLoad -= Look;
+                        AppDomain.CurrentDomain.AssemblyLoad -= OnLoad;
                 }
                 catch (Exception)
                 {
                 }
             }
 
-            AppDomain.CurrentDomain.AssemblyLoad += Look;
+            AppDomain.CurrentDomain.AssemblyLoad += OnLoad;
             foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
             {
                 if (!TryMirror(agent, assembly))
                     continue;
-                AppDomain.CurrentDomain.AssemblyLoad -= Look;
+                AppDomain.CurrentDomain.AssemblyLoad -= OnLoad;
                 break;
             }
         }

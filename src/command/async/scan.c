@@ -17,7 +17,7 @@ enum {
   COMPLETED = 0x1600000,  // Task.m_stateFlags: canceled, faulted, ran to completion
   MOST_LINKS = 8,
   MOST_LIST = 1 << 22,
-  LOOK_AT_CLOCK = 4096,
+  CHECK_CLOCK = 4096,
 };
 
 struct scanner {
@@ -180,7 +180,7 @@ static bool scan_part(struct scanner *s, const struct cs_async_heap_part *part) 
   uint64_t at = part->begin;
   bool stop = false;
   for (uint32_t i = 0; at < part->end; i++) {
-    if (i % LOOK_AT_CLOCK == 0 && cs_clock_now_ns() > s->deadline) {
+    if (i % CHECK_CLOCK == 0 && cs_clock_now_ns() > s->deadline) {
       s->scan->late_bytes += part->end - at;
       return true;
     }
@@ -318,7 +318,7 @@ static void find_awaited(struct scanner *s, uint32_t i) {
 }
 
 static bool is_late(struct scanner *s, size_t i) {
-  if (i % LOOK_AT_CLOCK == 0 && cs_clock_now_ns() > s->deadline) s->scan->late = true;
+  if (i % CHECK_CLOCK == 0 && cs_clock_now_ns() > s->deadline) s->scan->late = true;
   return s->scan->late;
 }
 

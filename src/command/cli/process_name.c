@@ -23,7 +23,7 @@ struct search {
   char nearest[256];
 };
 
-static void look(const struct cs_process *p, void *data) {
+static void consider(const struct cs_process *p, void *data) {
   struct search *s = data;
   if (p->assembly == NULL) return;
   cs_spelling_offer(&s->spelling, p->assembly, strlen(p->assembly));
@@ -41,7 +41,7 @@ static bool search(struct search *s, struct cs_error *err) {
   s->spelling.word = s->name;
   unsigned patience = cs_diag_patience_s;
   cs_diag_patience_s = PATIENCE_S;
-  bool good = cs_processes_visit(look, s, err);
+  bool good = cs_processes_visit(consider, s, err);
   cs_diag_patience_s = patience;
   return good;
 }

@@ -96,7 +96,7 @@ bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error
   uint64_t until = cs_clock_now_ns() + STARTING_MS * 1000000ull;
   while (!try_attach(attach, refusal, err)) {
     if (*refusal != CORPROF_E_RUNTIME_UNINITIALIZED || cs_clock_now_ns() >= until) return false;
-    if (m->look != NULL && !m->look(m->context)) return false;
+    if (m->poll != NULL && !m->poll(m->context)) return false;
     (void)usleep(AGAIN_MS * 1000);
   }
   return true;

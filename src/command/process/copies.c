@@ -159,7 +159,7 @@ static struct report try_all(struct keeper *k) {
   for (int i = 0; is_user && k->request->folders[i] != NULL; i++) {
     one = (struct report){.folder = i};
     if (open_parent(k, k->request->folders[i], &one) &&
-        (k->request->only_look || (make_folder(k, &one) && make_files(k, &one))))
+        (k->request->dry_run || (make_folder(k, &one) && make_files(k, &one))))
       return one;
     take_away(k);
     size_t used = strlen(report.why);
@@ -275,7 +275,7 @@ bool cs_copies_make(const struct cs_target *target, const struct cs_copy_request
     if (!good) (void)kill(out->keeper, SIGKILL);
     if (good && report.folder == NOWHERE) good = cs_error_set(err, "%s", report.why);
     if (good && report.folder >= 0) out->folder = request->folders[report.folder];
-    if (!good || out->folder == NULL || request->only_look) cs_copies_remove(out);
+    if (!good || out->folder == NULL || request->dry_run) cs_copies_remove(out);
   } else {
     good = false;
   }

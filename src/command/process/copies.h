@@ -14,7 +14,7 @@ struct cs_copy_request {
   const char *folders[CS_COPY_FOLDERS + 1];  // to try, as the process calls them; up to a NULL
   char name[96];                             // of the directory to make there
   const char *files[CS_COPY_FILES + 1];      // absolute paths, up to a NULL
-  bool only_look;                            // make nothing, only find out whether it would work
+  bool dry_run;                              // make nothing, only find out whether it would work
   bool (*wanted)(void *context);  // polled; when it returns false, the wait ends. NULL: never
   void *context;
 };

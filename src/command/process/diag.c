@@ -25,7 +25,7 @@
 
 unsigned cs_diag_patience_s = 30;
 _Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
-#define LOOK_MS 5
+#define POLL_MS 5
 enum { SET_SERVER = 0xFF, SERVER_OK = 0, SERVER_ERROR = 0xFF };
 static const char magic[14] = "DOTNET_IPC_V1";
 
@@ -158,11 +158,11 @@ static bool wait_a_little(int fd, short events, uint64_t deadline) {
   struct pollfd port = {.fd = fd, .events = events};
   uint64_t now = cs_clock_now_ns();
   const struct cs_diag_meanwhile *m = &cs_diag_meanwhile;
-  bool wanted = m->look == NULL || m->look(m->context);
+  bool wanted = m->poll == NULL || m->poll(m->context);
   errno = wanted ? EAGAIN : ECANCELED;
   if (!wanted || now >= deadline) return false;
   uint64_t left_ms = (deadline - now) / 1000000 + 1;
-  (void)poll(&port, 1, m->look != NULL && left_ms > LOOK_MS ? LOOK_MS : (int)left_ms);
+  (void)poll(&port, 1, m->poll != NULL && left_ms > POLL_MS ? POLL_MS : (int)left_ms);
   return true;
 }
 

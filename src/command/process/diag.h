@@ -30,7 +30,7 @@ extern unsigned cs_diag_patience_s;  // how long to wait for a response; 30 by d
 // Called every few milliseconds while this thread waits for a response. When it returns false, the
 // wait ends, and the command fails as interrupted. NULL: nothing is called.
 struct cs_diag_meanwhile {
-  bool (*look)(void *context);
+  bool (*poll)(void *context);
   void *context;
 };
 extern _Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;

@@ -122,7 +122,7 @@ static void explain_wait(struct attempt *m) {
 }
 
 // Called while the runtime loads the agent, which then waits for us.
-static bool look(void *context) {
+static bool poll_attempt(void *context) {
   struct attempt *m = context;
   // While the process is stopped, nothing appears among its files, of which it may have many.
   if (m->explain_ns != 0 || !cs_proc_is_stopped(m->session->child)) look_for_memory(m);
@@ -156,7 +156,7 @@ bool cs_attach_agent(struct cs_session *session, const char *library,
               cs_consumer_invite(&session->consumer, opts, &invitation, err);
   if (good) {
     cs_diag_put(data, &invitation, sizeof invitation);
-    cs_diag_meanwhile = (struct cs_diag_meanwhile){look, &attempt};
+    cs_diag_meanwhile = (struct cs_diag_meanwhile){poll_attempt, &attempt};
     good = cs_attach(&attach, &refusal, err);
     cs_diag_meanwhile = (struct cs_diag_meanwhile){0};
     good = conclude(&attempt, good, err);

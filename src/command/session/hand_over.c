@@ -112,7 +112,7 @@ void cs_handed_free(struct cs_handed *handed) {
 bool cs_hand_over_check(pid_t pid, const char *agent, char **folder, struct cs_error *err) {
   char *temp = NULL;
   struct cs_copies copies = {0};
-  struct cs_copy_request g = {.files = {agent}, .only_look = true};
+  struct cs_copy_request g = {.files = {agent}, .dry_run = true};
   bool good = make_copies(&g, pid, &temp, &copies, err);
   *folder = good && copies.folder != NULL ? strdup(copies.folder) : NULL;
   free(temp);

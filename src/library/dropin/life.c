@@ -20,14 +20,14 @@ static bool has_code;  // a module has been loaded, or an attach is complete
 // Makes the unwind tables, and then tries to verify the runtime's layout until that is settled: in
 // the first milliseconds, the runtime runs managed code without a callback. Later, callbacks do it.
 static void *settle(void *unused) {
-  enum { LOOKS = 2000, LOOK_US = 1000 };
+  enum { TRIES = 2000, NAP_US = 1000 };
   struct cs_error err;
   (void)unused;
   HRESULT hr = cs_library_prepare(&err);
   if (FAILED(hr)) cs_log_important("no stack can be walked: %s", err.text);
-  for (int i = 0; i < LOOKS && SUCCEEDED(hr) && !cs_library_is_settled(); i++) {
+  for (int i = 0; i < TRIES && SUCCEEDED(hr) && !cs_library_is_settled(); i++) {
     if (cs_load_acquire(&has_code)) (void)cs_library_retry_checks();
-    (void)usleep(LOOK_US);
+    (void)usleep(NAP_US);
   }
   return NULL;
 }

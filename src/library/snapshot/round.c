@@ -42,7 +42,7 @@ struct place {
   bool plain;                  // nobody has wanted all registers
   bool wanted;                 // in the last round
   bool runs;                   // to be asked now
-  uint32_t idle;               // looks in a row that have found it asleep
+  uint32_t idle;               // rounds in a row that have found it asleep
   struct cs_request *request;  // NULL: none is under way
   uint64_t asked, asked_ns;    // its sequence number, and when
 };
@@ -171,7 +171,7 @@ static bool choose(struct place *place) {
   return place->runs;
 }
 
-// First those that ran at the last look. Only if they need all processors, also those that slept
+// First those that ran in the last round. Only if they need all processors, also those that slept
 // then and run now: they would have to wait for a processor. Otherwise they will soon sleep again,
 // and are walked then.
 static void choose_all(void) {

@@ -45,8 +45,8 @@ static enum cs_asleep_answer walk_once(struct cs_asleep *a, struct cs_request *r
   return answer;
 }
 
-// A thread that sleeps at nearly every look is worth waiting for; with one that often runs, each
-// look would cost the caller the wait.
+// A thread that nearly every check finds asleep is worth waiting for; with one that often runs,
+// each check would cost the caller the wait.
 static bool is_calm(const struct cs_thread *thread) {
   const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   return sleeper != NULL && cs_load_relaxed(&sleeper->calm) >= CALM;

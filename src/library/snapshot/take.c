@@ -17,7 +17,7 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-enum { LOOK_MS = 20 };  // between two looks whether a thread that was asked has fallen asleep
+enum { CHECK_MS = 20 };  // between two checks whether a thread that was asked has fallen asleep
 
 // Returns 0 if the calling thread has no ThreadID.
 static uint64_t clr_thread_of_caller(void) {
@@ -98,7 +98,7 @@ static enum cs_ask await_ahead(struct cs_request **request, struct cs_thread *th
                                const struct cs_ahead *ahead, bool *ask_alone,
                                struct cs_error *err) {
   uint32_t ms = 0, tid = ahead->request->tid;
-  for (; !cs_request_wait(ahead->request, LOOK_MS); ms += LOOK_MS) {
+  for (; !cs_request_wait(ahead->request, CHECK_MS); ms += CHECK_MS) {
     (*request)->capture.asleep = cs_asleep_walk(*request, thread, 0);
     if (!(*request)->capture.asleep && ms < cs_threads.answer_timeout_ms) continue;
     cs_round_give_back(thread, ahead);

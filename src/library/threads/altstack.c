@@ -53,7 +53,7 @@ static void free_retired(void) {
   struct retired *gone = NULL;
   (void)pthread_mutex_lock(&lock);
   struct retired **link = &retired;
-  for (int looks = 0; *link != NULL && looks < AT_ONCE; looks++) {
+  for (int checked = 0; *link != NULL && checked < AT_ONCE; checked++) {
     struct retired *l = *link;
     if (!has_ended(l->alt.tid)) {
       link = &l->next;
@@ -78,7 +78,7 @@ static void retire(const struct cs_altstack *alt) {
   l->alt = *alt;
   (void)pthread_mutex_lock(&lock);
   struct retired **link = &retired;
-  while (*link != NULL) link = &(*link)->next;  // the oldest are looked at first
+  while (*link != NULL) link = &(*link)->next;  // the oldest are checked first
   l->next = NULL;
   *link = l;
   (void)pthread_mutex_unlock(&lock);

@@ -20,8 +20,8 @@ enum {
 
 enum cs_asleep_answer {
   CS_ASLEEP_YES,
-  CS_ASLEEP_RESTLESS,  // it is running, as it was at the last look
-  CS_ASLEEP_RUNNING,   // it is running, but was asleep at the last look: worth a nap and another
+  CS_ASLEEP_RESTLESS,  // it is running, as it was when last checked
+  CS_ASLEEP_RUNNING,   // it is running, but was asleep when last checked: worth a nap and another
                        // try
   CS_ASLEEP_MOVED,     // it has run meanwhile: try again
   CS_ASLEEP_NO,        // it cannot be walked this way: in cooperative mode, on another stack, ...
@@ -45,7 +45,7 @@ struct cs_asleep {
   bool moved;   // the thread has run: nothing more was copied
 };
 
-// A thread that is found running, but was asleep at the last look, may soon sleep again. A signal
+// A thread that is found running, but was asleep when last checked, may soon sleep again. A signal
 // could arrive just then and cause the EINTR that is to be avoided; so the caller waits a moment.
 enum { CS_ASLEEP_PATIENCE = 4, CS_ASLEEP_NAP_US = 50 };
 

@@ -36,8 +36,8 @@ enum {
   SUSPEND_NAP_US = 1000,
   STOP_NS = 50000000,  // after that no further thread is asked
   AT_ONCE = 32,        // threads that are asked at the same time
-  LOOKS = 10,          // number of looks at a thread that is awake, before the stop
-  LOOK_US = 2000,
+  CHECKS = 10,         // number of checks of a thread that is awake, before the stop
+  CHECK_US = 2000,
   STOPPED_MS = 10,  // the wait for an answer while the runtime is suspended
   LATE_MS = 200,    // the same after that
   NAPS = 50,        // waits, NAP_US each, for threads to take the runtime's signal
@@ -47,10 +47,10 @@ enum {
 
 struct wanting {
   struct cs_thread *thread;  // pinned
-  bool awake;                // at the last look
-  bool restless;             // before the stop it was awake at one look, and then asleep in foreign
-                             // code
-  uint64_t runs;             // its run count when it was found waiting in the runtime; else 0
+  bool awake;                // at the last check
+  bool restless;  // before the stop it was awake at one check, and then asleep in foreign
+                  // code
+  uint64_t runs;  // its run count when it was found waiting in the runtime; else 0
 };
 struct list {
   struct wanting *threads;
@@ -132,7 +132,7 @@ static enum place place_of(struct cs_request *request, struct wanting *w) {
   return place;
 }
 
-// Returns whether it has been waiting in the runtime since the last look.
+// Returns whether it has been waiting in the runtime since the last check.
 static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
   uint64_t runs;
   return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
@@ -253,17 +253,17 @@ bool cs_install_altstacks_pinned(struct cs_thread *const *threads, uint32_t coun
 
 // Removes the threads that sleep in foreign code: no stop is needed for them. A thread that is
 // awake may be on its way in or out of foreign code, where it would get EINTR all the same; so it
-// is looked at again. Returns how many were removed.
+// is checked again. Returns how many were removed.
 static uint32_t remove_sleepers(struct list *list, struct cs_request *request) {
   uint32_t all = list->count, awake = all;
-  for (int look = 0; look < LOOKS && awake > 0; look++) {
+  for (int check = 0; check < CHECKS && awake > 0; check++) {
     uint32_t kept = 0;
-    if (look > 0) (void)usleep(LOOK_US);
+    if (check > 0) (void)usleep(CHECK_US);
     awake = 0;
     for (uint32_t i = 0; i < list->count; i++) {
       struct wanting *w = &list->threads[i];
-      bool asleep = (look == 0 || w->awake) && !may_ask(request, w, &list->maps);
-      if (asleep && look == 0) {
+      bool asleep = (check == 0 || w->awake) && !may_ask(request, w, &list->maps);
+      if (asleep && check == 0) {
         cs_thread_unpin(w->thread);
         continue;
       }

@@ -16,7 +16,7 @@ struct cs_sleeper {
   // and is still there. `busy` is the lock of these.
   uint32_t busy;
   uint64_t slept_runs, slept_sp, slept_ip;
-  uint32_t restless;            // consecutive looks that found it running
+  uint32_t restless;            // consecutive checks that found it running
   uint32_t calm;                // consecutive walks for requests that found it asleep
   uint64_t stack_lo, stack_hi;  // from /proc/self/maps; 0: not needed so far
 };

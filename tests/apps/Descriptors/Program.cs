@@ -27,7 +27,7 @@ static class Program
     static string folder = "";
     static volatile int sink;
 
-    // The long-lived ones are those that are there at a second look.
+    // The long-lived ones are those that a second reading still finds.
     static Dictionary<int, string> Kept()
     {
         var kept = new Dictionary<int, string>();

@@ -30,7 +30,7 @@ static class Program
         return t.Seconds * 1_000_000_000 + t.Nanoseconds;
     }
 
-    // Some 0.1 ms between two looks at the clock, so that the clock is not part of the picture.
+    // Some 0.1 ms between two readings of the clock, so that the clock is not part of the picture.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static long Burn(long nanoseconds)
     {

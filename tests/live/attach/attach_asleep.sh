@@ -4,7 +4,7 @@
 # or, where that is not blocked in the handler of faults (fault_mask.c), in one stop of the runtime. Threads
 # that sleep in foreign code at that moment must not notice: no call returns early or with EINTR. (When all threads
 # get the signal, Usleep, Nanosleep, Poll, EpollWait, Recv and DeepSleep are interrupted, once each. A thread that waits for a
-# processor throughout the look cannot be distinguished from a running one, so two are allowed.)
+# processor throughout the checks cannot be distinguished from a running one, so two are allowed.)
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Proofs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The test profiler's way of telling what it saw, and its look at metadata: names and properties
+// The test profiler's way of telling what it saw, and its reading of metadata: names and properties
 // that only the right slot of IMetaDataImport2 can give, from slot 3 to slot 72. Threads: inside a
 // callback; lines may come from any. Signal-safe: no.
 #include <pthread.h>

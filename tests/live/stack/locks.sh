@@ -42,5 +42,5 @@ for _ in $(seq 200); do
 done
 kill "$PID"
 wait $LAUNCHER 2> /dev/null
-[ $waits -ge 50 ] || fail "only $waits of 200 looks found a thread that waits for a lock"
-pass "no deadlock in 200 looks, $waits of which found owners"
+[ $waits -ge 50 ] || fail "only $waits of 200 snapshots found a thread that waits for a lock"
+pass "no deadlock in 200 snapshots, $waits of which found owners"

@@ -87,7 +87,7 @@ pass "a program that answers nobody"
 # It runs on undisturbed.
 for _ in $(seq 20); do "$CLRSNAP" stack "$pid" > /dev/null || fail "stack, again and again"; done
 kill -0 "$pid" || fail "the program has died"
-check "after twenty looks"
+check "after twenty snapshots"
 kill "$pid"
 wait $launcher 2> /dev/null
 refused 1 "there is no process $pid" "$pid"
@@ -99,7 +99,7 @@ timeout 300 dotnet "$APP" > "$WORK/waits" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/waits" || { cat "$WORK/waits"; fail "the threads do not come to wait"; }
-# A barrier waits for a while, spins, and waits again: not each look finds it waiting.
+# A barrier waits for a while, spins, and waits again: not each snapshot finds it waiting.
 waits() {
   "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "--json"
   python3 - "$WORK/json" 2> "$WORK/wrong" << 'PYTHON'
@@ -155,7 +155,7 @@ kill "$pid"
 wait $launcher 2> /dev/null
 pass "what threads wait for, and on which lines"
 
-# Which thread suspends the runtime: at some of so many looks the thread that collects, never another one, and none when it has ended.
+# Which thread suspends the runtime: in some of so many snapshots the thread that collects, never another one, and none when it has ended.
 timeout 300 dotnet "$APP" "$WORK/end" > "$WORK/collects" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/collects" && break; sleep 0.1; done

@@ -18,16 +18,16 @@ launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/said" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program that collects"; }
 taken=0
-# looks PHASE COUNT: takes COUNT more looks.
-looks() {
+# snapshots PHASE COUNT: takes COUNT more snapshots.
+snapshots() {
   for _ in $(seq "$2"); do
     taken=$((taken + 1))
-    timeout 300 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$1.$taken" || fail "stack"
+    timeout 300 "$CLRSNAP" stack --json "$pid" > "$WORK/snapshot.$1.$taken" || fail "stack"
   done
 }
 # check PHASE: returns 3 if nothing is wrong, but too little of what should be seen was seen.
 check() {
-  python3 - "$KIND" "$1" "$WORK/look.$1".* << 'PYTHON'
+  python3 - "$KIND" "$1" "$WORK/snapshot.$1".* << 'PYTHON'
 import collections, json, sys
 kind, phase, seen = sys.argv[1], sys.argv[2], collections.Counter()
 for path in sys.argv[3:]:
@@ -70,9 +70,9 @@ if phase == "collecting":
     sys.exit(0 if enough else 3)
 PYTHON
 }
-# A look finds a suspension by chance: one in ten where collections are mostly in the background.
+# A snapshot finds a suspension by chance: one in ten where collections are mostly in the background.
 for _ in 1 2 3 4 5; do
-  looks collecting 40
+  snapshots collecting 40
   rc=0
   check collecting || rc=$?
   [ $rc = 3 ] || break
@@ -148,7 +148,7 @@ touch "$WORK/end"
 for _ in $(seq 300); do grep -q ended "$WORK/said" && break; sleep 0.1; done
 grep -q ended "$WORK/said" || fail "the program still collects"
 sleep 0.5
-looks after 10
+snapshots after 10
 check after || fail "$KIND, after"
 kill "$pid"
 wait $launcher 2> /dev/null
