@@ -35,7 +35,7 @@ build_app() {
 }
 
 # by_perf: PERF has the option for the perf engine, if this machine has it. Where losing a processor is dear, as on a busy virtual
-# machine, auto takes the clock engine, which has few looks there: too few to compare shares after some seconds.
+# machine, auto takes the clock engine, which has few scans there: too few to compare shares after some seconds.
 PERF=()
 by_perf() { ! "$BUILD/bin/clrsnap" doctor 2> /dev/null | grep -q 'engine perf: any rate' || PERF=(--engine perf); }
 

@@ -62,15 +62,15 @@ enum {
   NAMES_MS = 1000,
   CHECK_MS = 100,    // whether the runtime's layout still holds
   COMMAND_MS = 200,  // whether the command is still there
-  LOOK_S = 1,        // how long cs_loop_is_abandoned waits for such a check
+  GONE_S = 1,        // how long cs_loop_is_abandoned waits for such a check
   NAP_MS = 10,
-  // A look at all threads costs some 1.5 us for each that sleeps. After a long look, there is a
+  // A scan of all threads costs some 1.5 us for each that sleeps. After a long scan, there is a
   // rest of this many times its duration: with thousands of threads, wall mode takes a fifth of a
-  // processor, and other looks a fiftieth.
+  // processor, and other scans a fiftieth.
   TICK_REST = 4,
-  LOOK_REST = 50,
-  PARTS_MS = 5,   // the shortest period for which threads are looked at in parts,
-  PARTS_OF = 32,  // if there are more than this: a wake-up costs as much as a look at some threads
+  SCAN_REST = 50,
+  PARTS_MS = 5,   // the shortest period for which threads are scanned in parts,
+  PARTS_OF = 32,  // if there are more than this: a wake-up costs as much as a scan of some threads
 };
 
 enum { ENDING = 2 };
@@ -100,7 +100,7 @@ void cs_loop_note_attached(void) {
 // Only the agent's thread checks, because the lock on the shared memory must not be tested while
 // that memory is being given back.
 bool cs_loop_is_abandoned(void) {
-  uint64_t until = cs_clock_now_ns() + LOOK_S * 1000 * MS;
+  uint64_t until = cs_clock_now_ns() + GONE_S * 1000 * MS;
   uint32_t wanted = cs_add_seq(&checks_wanted, 1) + 1, taken;
   cs_agent_wake();
   while (cs_load_acquire(&stop) == 0 && cs_agent_is_active() &&
@@ -230,13 +230,13 @@ static void rest(uint64_t *next_ns, uint64_t began, unsigned times) {
   if (until > *next_ns) *next_ns = until;
 }
 
-// Has `look` look at all threads if it is time again.
-static void look_now_and_then(uint64_t *next_ns, uint64_t now, uint64_t every_ms,
-                              void (*look)(uint64_t now)) {
+// Calls `scan`, which visits all threads, if it is time again.
+static void scan_now_and_then(uint64_t *next_ns, uint64_t now, uint64_t every_ms,
+                              void (*scan)(uint64_t now)) {
   if (!is_due(next_ns, now, every_ms)) return;
   uint64_t began = cs_thread_cpu_ns();
-  look(now);
-  rest(next_ns, began, LOOK_REST);
+  scan(now);
+  rest(next_ns, began, SCAN_REST);
 }
 
 static void check_threads(uint64_t now) {
@@ -270,16 +270,16 @@ static void check_small_stacks(void) {
 static void maintain(uint64_t now) {
   static uint64_t images_ns, old_ns, blocked_ns, threads_ns, unknown_ns, names_ns;
   // Before threads that have ended are removed.
-  look_now_and_then(&blocked_ns, now, BLOCKED_MS, cs_blocked_check);
-  look_now_and_then(&threads_ns, now, NATIVE_MS, check_threads);
-  look_now_and_then(&unknown_ns, now, UNKNOWN_MS, count_unknown);
+  scan_now_and_then(&blocked_ns, now, BLOCKED_MS, cs_blocked_check);
+  scan_now_and_then(&threads_ns, now, NATIVE_MS, check_threads);
+  scan_now_and_then(&unknown_ns, now, UNKNOWN_MS, count_unknown);
   bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
   check_small_stacks();
   cs_lock_types_learn();
   cs_threads_start_delayed();
   if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
-  look_now_and_then(&names_ns, now, NAMES_MS, check_names);
+  scan_now_and_then(&names_ns, now, NAMES_MS, check_names);
 }
 
 // Walks begin before any method has been jitted. The first jitted methods may still show that the
@@ -290,7 +290,7 @@ static bool is_trusted(uint64_t now, struct cs_error *err) {
          cs_library_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
 }
 
-// A look takes a processor from the program while it lasts, so a look at many threads is split:
+// A scan takes a processor from the program while it lasts, so a scan of many threads is split:
 // half of them, and the others half a period later.
 static uint32_t parts_of(uint64_t period) {
   bool few = period < PARTS_MS * MS || cs_wall_threads() <= PARTS_OF;
@@ -340,7 +340,7 @@ static uint64_t sooner(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-// Most looks of an engine come between two rounds, and do nothing else. Returns false if the agent
+// Most scans of an engine come between two rounds, and do nothing else. Returns false if the agent
 // has ended the recording, for the reason in `err`.
 static bool record(struct cs_error *err) {
   bool wall = cs_wants(CS_WIRE_MODE_WALL);
@@ -350,11 +350,11 @@ static bool record(struct cs_error *err) {
   while (!is_stop_wanted()) {
     next += cs_halts_take_new();  // rounds that were due in a halt do not count as left out
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
-    uint64_t looks = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
-    looks = sooner(looks, cs_holders_poll(cs_clock_now_ns()));
+    uint64_t scan_ns = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
+    scan_ns = sooner(scan_ns, cs_holders_poll(cs_clock_now_ns()));
     uint64_t now = cs_clock_now_ns();
     if (now < round_ns && wake == woken) {
-      wait_until(sooner(looks, round_ns), wake);
+      wait_until(sooner(scan_ns, round_ns), wake);
       continue;
     }
     woken = wake;

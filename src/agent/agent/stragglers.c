@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // While the runtime is being suspended, it waits for threads in cooperative mode. A thread of the
 // agent's own, the watching thread, finds these threads and asks them for samples. It never calls
-// the CLR, so no suspension stops it. A look reads a word of each thread, and the CPU clock of each
-// thread that holds up the suspension: a thread that has not run since the last look is not
+// the CLR, so no suspension stops it. A scan reads a word of each thread, and the CPU clock of each
+// thread that holds up the suspension: a thread that has not run since the last scan is not
 // scheduled, or is blocked by a page fault or a system call. It takes the signal, at the same
 // place, when it runs again.
 //
@@ -31,14 +31,14 @@
 #include "threads/sleeper.h"
 
 enum {
-  PATIENCE_NS = 300000,  // of a suspension, before the first look
+  PATIENCE_NS = 300000,  // of a suspension, before the first scan
   POLL_NS = 1000000,     // between two polls
   LINGER_NS = 20000000,  // after the last suspension, before the thread sleeps until the next one
-  LEAST_NAP_NS = 50000,  // between two looks in a suspension
+  LEAST_NAP_NS = 50000,  // between two scans in a suspension
   MOST_NAP_NS = 10000000,
   NAP_PART = 32,     // a nap is 1 / this of the suspension so far
   HELD_SHARE = 100,  // 1 / this of the suspension is spent on samples
-  MOST_ASKED = 4,    // threads in a look
+  MOST_ASKED = 4,    // threads per scan
 };
 
 static pthread_t thread;  // the agent's thread only
@@ -52,7 +52,7 @@ static uint64_t last_begun;     // when the last suspension began, of the time-s
 
 enum why { RUNS, NOT_SCHEDULED, PAGE_FAULT, SYSTEM_CALL, WHYS };
 
-struct look {
+struct scan {
   const struct cs_world *world;
   uint64_t begun;
   bool may_ask;
@@ -60,7 +60,7 @@ struct look {
   uint32_t names[WHYS];
 };
 
-static void name_reasons(struct look *look) {
+static void name_reasons(struct scan *scan) {
   static const char *const why[WHYS] = {"", ": not scheduled", ": page fault", ": system call"};
   uint32_t reason = cs_load_relaxed(&suspended_for);
   bool collection = reason == COR_PRF_SUSPEND_FOR_GC || reason == COR_PRF_SUSPEND_FOR_GC_PREP;
@@ -68,7 +68,7 @@ static void name_reasons(struct look *look) {
     char name[64];
     (void)snprintf(name, sizeof name, "[holds up %s%s]",
                    collection ? "GC" : "a stop of the runtime", why[i]);
-    look->names[i] = cs_event_name_of(name);
+    scan->names[i] = cs_event_name_of(name);
   }
 }
 
@@ -85,21 +85,21 @@ static enum why why_not(struct cs_thread *entry) {
   return why;
 }
 
-static bool look_at(struct cs_agent_thread *t, void *data) {
-  struct look *look = data;
-  if (t->clr_thread == 0 || t->tid == 0 || look->asked == MOST_ASKED ||
-      !cs_suspension_waits_for(&cs_signal.suspension, look->world, t->tid, t->clr_thread))
+static bool scan_thread(struct cs_agent_thread *t, void *data) {
+  struct scan *scan = data;
+  if (t->clr_thread == 0 || t->tid == 0 || scan->asked == MOST_ASKED ||
+      !cs_suspension_waits_for(&cs_signal.suspension, scan->world, t->tid, t->clr_thread))
     return true;
   uint64_t now = cs_clock_now_ns(), clock = cs_cpu_ns_of(t->tid);
-  bool again = t->looked_in == look->begun;
-  uint64_t passed = now - t->looked_ns, used = clock - t->looked_cpu_ns;
-  t->looked_in = look->begun;
-  t->looked_ns = now;
-  t->looked_cpu_ns = clock;
-  if (!again || !look->may_ask) return true;
+  bool again = t->scanned_in == scan->begun;
+  uint64_t passed = now - t->scanned_ns, used = clock - t->scanned_cpu_ns;
+  t->scanned_in = scan->begun;
+  t->scanned_ns = now;
+  t->scanned_cpu_ns = clock;
+  if (!again || !scan->may_ask) return true;
   enum why why = used < passed / 2 ? why_not(t->thread) : RUNS;
-  look->asked++;
-  cs_ask_straggler(t, look->names[why]);
+  scan->asked++;
+  cs_ask_straggler(t, scan->names[why]);
   return true;
 }
 
@@ -115,16 +115,16 @@ static void be_scheduled_as(int policy) {
 }
 
 static void watch_suspension(uint64_t begun) {
-  struct look look = {.begun = begun};
-  name_reasons(&look);
+  struct scan scan = {.begun = begun};
+  name_reasons(&scan);
   be_scheduled_as(SCHED_OTHER);
   while (cs_load_acquire(&cs_signal.suspension.begun) == begun && cs_load_acquire(&watching) == 1) {
     uint64_t elapsed = cs_clock_ticks_to_ns(cs_tsc() - begun);
     uint64_t rest = elapsed / NAP_PART;
-    look.world = cs_load_acquire(&cs_signal.world);
-    look.may_ask = cs_load_relaxed(&cs_signal.suspension.held_ns) * HELD_SHARE <= elapsed;
-    look.asked = 0;
-    if (look.world != NULL) cs_threads_visit(look_at, &look);
+    scan.world = cs_load_acquire(&cs_signal.world);
+    scan.may_ask = cs_load_relaxed(&cs_signal.suspension.held_ns) * HELD_SHARE <= elapsed;
+    scan.asked = 0;
+    if (scan.world != NULL) cs_threads_visit(scan_thread, &scan);
     nap(rest < LEAST_NAP_NS ? LEAST_NAP_NS : rest > MOST_NAP_NS ? MOST_NAP_NS : rest);
   }
   be_scheduled_as(SCHED_BATCH);

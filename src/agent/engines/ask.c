@@ -94,7 +94,7 @@ bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_a
   if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
   bool urg = cs_sigurg_is_taken();
   if (is_pending(entry, what) || !have_signal(urg)) return false;
-  if (what == CS_ASKED_LOOK) entry->asked_weight = weight;
+  if (what == CS_ASKED_SCAN) entry->asked_weight = weight;
   uint32_t before = cs_or_seq(&entry->asked, (uint32_t)what);
   if ((before & SAMPLES) == 0) cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
   if (before != 0) return true;  // the signal is on its way

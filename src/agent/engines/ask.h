@@ -14,7 +14,7 @@ bool cs_ask_is_blocked_now(struct cs_agent_thread *t);  // reads it in any case
 uint64_t cs_ask_signal_bit(void);
 
 // Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
-// for (CS_ASKED_LOOK). Returns false if it is not asked, for example because an earlier request of
+// for (CS_ASKED_SCAN). Returns false if it is not asked, for example because an earlier request of
 // the same kind is still pending.
 bool cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);

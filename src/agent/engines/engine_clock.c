@@ -2,19 +2,19 @@
 // The engine "clock", for where the kernel's perf events are refused: the agent's thread wakes at
 // random moments, and asks the threads that were running at that moment for a sample. A thread was
 // running if its CPU clock advances between two readings (it runs on another processor), or if this
-// very look preempted it on this processor. A thread that only waits for a processor, or has gone
+// very scan preempted it on this processor. A thread that only waits for a processor, or has gone
 // to sleep, used its time elsewhere than where it is now, and is left alone.
 //
 // What a sample stands for does not depend on its own moment, so each moment of CPU time counts the
-// same, however long its thread lives. It is the mean time between two looks, times a factor: the
-// CPU time that threads have used lately, for each sample, including what looks have missed. A gap
+// same, however long its thread lives. It is the mean time between two scans, times a factor: the
+// CPU time that threads have used lately, for each sample, including what scans have missed. A gap
 // much longer than usual says little about what comes after it. So the time used in it does not
 // change the factor, but is a debt, as is all that the samples' sum lacks. A small part of the debt
 // is added to each sample: it is paid once, and raises what comes next by little.
 //
-// Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
-// depend on them, and is dropped unless nearly all are late. What a look costs depends on what the
-// program does at that moment, so only the average cost decides how far apart looks are. The
+// Invariant: the moments depend neither on the program nor on the tick. A scan that comes late does
+// depend on them, and is dropped unless nearly all are late. What a scan costs depends on what the
+// program does at that moment, so only the average cost decides how far apart scans are. The
 // agent's thread only, except for begin, start and stop. Signal-safe: no.
 #include <errno.h>
 #include <sched.h>
@@ -35,74 +35,74 @@
 #include "life/seccomp.h"
 #include "threads/sleeper.h"
 
-#define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped
+#define HOPELESS 0.9  // if more of the last scans were late, late ones are not dropped
 
 enum {
-  LATE_NS = 150000,   // a look that is later than this was woken by the tick, not by its timer
+  LATE_NS = 150000,   // a scan that is later than this was woken by the tick, not by its timer
   SAME_NS = 20000,    // at most, from a thread's last moment on a processor to our first there
   SLICE_NS = 100000,  // requested from the scheduler, which grants a short slice sooner
-  REST = 49,          // looks take at most a fiftieth of a processor or the program's CPU time
+  REST = 49,          // scans take at most a fiftieth of a processor or the program's CPU time
   PART = 64,          // the part of a difference that the next sample makes up for
-  MEMORY = 32,        // looks in the average of `lateness`
-  COSTS = 64,         // looks in the averages of `cost_ns` and `busy`
-  FIRST = 16,         // looks with which averages are initialised, and below which they say nothing
-  PRIOR = 16,         // samples of one time between two looks each, with which the factor begins
-  LATELY = 256,       // looks that the factor remembers
+  MEMORY = 32,        // scans in the average of `lateness`
+  COSTS = 64,         // scans in the averages of `cost_ns` and `busy`
+  FIRST = 16,         // scans with which averages are initialised, and below which they say nothing
+  PRIOR = 16,         // samples of one time between two scans each, with which the factor begins
+  LATELY = 256,       // scans that the factor remembers
   LONGEST = 3,        // a gap of more times the usual one is much longer
   MOST_STOPPED = 64,
 };
 
-// Between two looks, half a period to one and a half pass. So when a look finds a thread running,
+// Between two scans, half a period to one and a half pass. So when a scan finds a thread running,
 // the thread's samples so far stand, on average, for this part of a period less than it has used.
 #define LEAD 0.46
 
-// What the factor is at most. Beyond, looks find too little of what the program does.
+// What the factor is at most. Beyond, scans find too little of what the program does.
 #define MOST_FACTOR 4.0
 
 // The least part of a processor that a program is assumed to use.
 #define LEAST_BUSY 0.25
 
 static struct {
-  double used, found;  // lately: CPU time, in mean times between two looks; samples
+  double used, found;  // lately: CPU time, in mean times between two scans; samples
   double all_ns;       // CPU time since the recording began
   double missing_ns;   // the CPU time that no samples stand for; negative: samples stand for too
                        // much
-  double usual_ns;     // what the samples of this look stand for
-  uint64_t ended_ns;   // CPU time of threads that have ended since the last look. Atomic
+  double usual_ns;     // what the samples of this scan stand for
+  uint64_t ended_ns;   // CPU time of threads that have ended since the last scan. Atomic
 } account;
 
 static struct {
   uint64_t random;
   uint64_t begin_ns, due_ns;
-  uint64_t weight_ns;  // the mean time until the next look
+  uint64_t weight_ns;  // the mean time until the next scan
   uint64_t taken, late;
   bool prompt;
-  double lateness;                // the share of late ones among the last looks
-  double cost_ns;                 // the average CPU time of the last looks
+  double lateness;                // the share of late ones among the last scans
+  double cost_ns;                 // the average CPU time of the last scans
   double busy_ns, lasted_ns;      // the program's recent CPU time, and the wall time of that
-  uint64_t taken_ns;              // when the last look was
+  uint64_t taken_ns;              // when the last scan was
   double gap_ns;                  // the usual time from one to the next, with those left out
-  struct cs_pinned_list stopped;  // threads that have run since the last look but do not now
-} looks;
+  struct cs_pinned_list stopped;  // threads that have run since the last scan but do not now
+} scans;
 
 // ---- Moments ----
 
-// The next look comes half a period to one and a half after this one. That range is a whole period,
-// so nothing that recurs with that period, or a fraction of it, is in step with the looks. After a
+// The next scan comes half a period to one and a half after this one. That range is a whole period,
+// so nothing that recurs with that period, or a fraction of it, is in step with the scans. After a
 // late one, whose moment the scheduler chose, it comes anywhere in the next period.
 static void plan(uint64_t now_ns, bool late) {
-  double busy = looks.busy_ns / looks.lasted_ns;
+  double busy = scans.busy_ns / scans.lasted_ns;
   busy = busy < LEAST_BUSY ? LEAST_BUSY : busy < 1 ? busy : 1;
   uint64_t period = cs_load_acquire(&cs_agent.period_ns),
-           rest_ns = (uint64_t)(looks.cost_ns * REST / busy);
+           rest_ns = (uint64_t)(scans.cost_ns * REST / busy);
   if (period < rest_ns) period = rest_ns;
-  looks.weight_ns = period;
-  looks.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&looks.random) % (period + 1);
+  scans.weight_ns = period;
+  scans.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&scans.random) % (period + 1);
 }
 
 // By default, the kernel may wake a thread some 50 us late to save power, and then lets it wait for
 // the next tick rather than preempt another thread. Both can be changed without privileges; where
-// they cannot, more looks are late.
+// they cannot, more scans are late.
 static void request_prompt_wakeups(void) {
   struct {
     uint32_t size, policy;
@@ -134,7 +134,7 @@ static uint64_t last_ran(uint32_t id, uint32_t tid) {
 }
 
 // Returns whether the thread sleeps in a system call. Most threads that have run since the last
-// look do. This costs a fifth of waits_here, which costs a third of last_ran.
+// scan do. This costs a fifth of waits_here, which costs a third of last_ran.
 static bool sleeps(struct cs_thread *thread) {
   struct cs_sleeper spare, *sleeper = cs_sleeper_open(thread, &spare);
   uint64_t sp, ip;
@@ -163,8 +163,8 @@ static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   uint64_t since = 0, latest = 0;
   const struct cs_pinned *found = NULL;
   bool asked = false;
-  for (size_t i = 0; i < looks.stopped.count; i++) {
-    const struct cs_pinned *p = &looks.stopped.at[i];
+  for (size_t i = 0; i < scans.stopped.count; i++) {
+    const struct cs_pinned *p = &scans.stopped.at[i];
     if (sleeps(p->thread) || !waits_here(p->agent, processor)) continue;
     uint64_t own = asked ? 0 : last_ran(0, cs_load_relaxed(&cs_agent.tid));
     // `own` is later than `began_ns` if a tick has come meanwhile.
@@ -179,7 +179,7 @@ static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   return found;
 }
 
-// ---- A look ----
+// ---- A scan ----
 
 // Returns a weight corrected by a part of what is missing, or in excess (negative); between half
 // and twice the usual weight.
@@ -203,13 +203,13 @@ static uint64_t weight_of(const struct cs_agent_thread *t) {
 static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
   uint64_t weight = weight_of(t);
   t->represented_ns += weight;
-  t->owed_look_ns += weight;
-  if (cs_ask_sample(t, thread, CS_ASKED_LOOK, t->owed_look_ns)) t->owed_look_ns = 0;
+  t->owed_scan_ns += weight;
+  if (cs_ask_sample(t, thread, CS_ASKED_SCAN, t->owed_scan_ns)) t->owed_scan_ns = 0;
   account.found++;
   account.missing_ns -= (double)weight;
 }
 
-static bool look_at(struct cs_agent_thread *t, void *data) {
+static bool scan_thread(struct cs_agent_thread *t, void *data) {
   (void)data;
   if (t->engine != &cs_engine_clock) return true;
   uint64_t clock = cs_cpu_ns_of(t->tid);
@@ -220,49 +220,49 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   account_for(t->clock_to - before);
   if (t->clock_to > clock)
     ask(t, t->thread);
-  else if (looks.stopped.count < MOST_STOPPED)
-    (void)cs_pinned_add(&looks.stopped, t);
+  else if (scans.stopped.count < MOST_STOPPED)
+    (void)cs_pinned_add(&scans.stopped, t);
   return true;
 }
 
-static void begin_look(void) {
+static void begin_scan(void) {
   double factor = (account.used + PRIOR) / (account.found + PRIOR);
   if (factor > MOST_FACTOR) factor = MOST_FACTOR;
-  account.usual_ns = corrected((double)looks.weight_ns * factor, account.missing_ns / PART);
+  account.usual_ns = corrected((double)scans.weight_ns * factor, account.missing_ns / PART);
   account.used -= account.used / LATELY;
   account.found -= account.found / LATELY;
 }
 
-static void end_look(double used_ns, double gap_ns) {
-  double longest_ns = LONGEST * looks.gap_ns;
+static void end_scan(double used_ns, double gap_ns) {
+  double longest_ns = LONGEST * scans.gap_ns;
   double counted_ns = gap_ns < longest_ns ? gap_ns : longest_ns;
-  account.used += used_ns * (counted_ns / gap_ns) / (double)looks.weight_ns;
-  looks.gap_ns += (counted_ns - looks.gap_ns) / FIRST;
-  looks.busy_ns += used_ns - looks.busy_ns / COSTS;
-  looks.lasted_ns += gap_ns - looks.lasted_ns / COSTS;
+  account.used += used_ns * (counted_ns / gap_ns) / (double)scans.weight_ns;
+  scans.gap_ns += (counted_ns - scans.gap_ns) / FIRST;
+  scans.busy_ns += used_ns - scans.busy_ns / COSTS;
+  scans.lasted_ns += gap_ns - scans.lasted_ns / COSTS;
 }
 
-static void look(uint64_t now_ns) {
-  double before = account.all_ns, gap_ns = (double)(now_ns - looks.taken_ns) + 1;
-  looks.taken++;
-  looks.taken_ns = now_ns;
-  looks.stopped.count = 0;
-  begin_look();
+static void scan(uint64_t now_ns) {
+  double before = account.all_ns, gap_ns = (double)(now_ns - scans.taken_ns) + 1;
+  scans.taken++;
+  scans.taken_ns = now_ns;
+  scans.stopped.count = 0;
+  begin_scan();
   account_for(cs_take_seq(&account.ended_ns, 0));
-  cs_threads_visit(look_at, NULL);
-  end_look(account.all_ns - before, gap_ns);
-  if (looks.stopped.count == 0) return;
+  cs_threads_visit(scan_thread, NULL);
+  end_scan(account.all_ns - before, gap_ns);
+  if (scans.stopped.count == 0) return;
   const struct cs_pinned *preempted = find_preempted(now_ns);
   if (preempted != NULL) ask(preempted->agent, preempted->thread);
-  for (size_t i = 0; i < looks.stopped.count; i++) cs_thread_unpin(looks.stopped.at[i].thread);
+  for (size_t i = 0; i < scans.stopped.count; i++) cs_thread_unpin(scans.stopped.at[i].thread);
 }
 
-static void look_and_time(uint64_t now_ns) {
+static void scan_and_time(uint64_t now_ns) {
   uint64_t began = cs_thread_cpu_ns();
-  look(now_ns);
+  scan(now_ns);
   double took = (double)(cs_thread_cpu_ns() - began);
-  uint64_t among = looks.taken + FIRST < COSTS ? looks.taken + FIRST : COSTS;
-  looks.cost_ns += (took - looks.cost_ns) / (double)among;
+  uint64_t among = scans.taken + FIRST < COSTS ? scans.taken + FIRST : COSTS;
+  scans.cost_ns += (took - scans.cost_ns) / (double)among;
 }
 
 // ---- The engine ----
@@ -288,24 +288,24 @@ static bool is_allowed(struct cs_error *why) {
 static bool begin(struct cs_error *why) {
   cs_kept_begin();
   if (!is_allowed(why)) return false;
-  memset(&looks, 0, sizeof looks);
-  looks.random = cs_tsc() | 1;
-  looks.begin_ns = looks.taken_ns = cs_clock_now_ns();
-  looks.gap_ns = (double)cs_load_acquire(&cs_agent.period_ns);
-  looks.busy_ns = looks.lasted_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
+  memset(&scans, 0, sizeof scans);
+  scans.random = cs_tsc() | 1;
+  scans.begin_ns = scans.taken_ns = cs_clock_now_ns();
+  scans.gap_ns = (double)cs_load_acquire(&cs_agent.period_ns);
+  scans.busy_ns = scans.lasted_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
   memset(&account, 0, sizeof account);
-  plan(looks.begin_ns, true);
+  plan(scans.begin_ns, true);
   return true;
 }
 
 static void end(void) {
   cs_kept_end();
-  cs_pinned_free(&looks.stopped);
+  cs_pinned_free(&scans.stopped);
 }
 
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   (void)why;
-  t->represented_ns = t->owed_look_ns = 0;
+  t->represented_ns = t->owed_scan_ns = 0;
   cs_store_relaxed(&t->thread->cooldown.owed, 0u);
   return t->clock_from != 0;
 }
@@ -319,10 +319,10 @@ static uint64_t interval(void) {
   return (uint64_t)account.usual_ns;
 }
 
-// What looks have found since the thread was last asked.
+// What scans have found since the thread was last asked.
 static uint64_t overdue(struct cs_agent_thread *t, bool take) {
-  uint64_t ns = t->owed_look_ns;
-  if (take) t->owed_look_ns = 0;
+  uint64_t ns = t->owed_scan_ns;
+  if (take) t->owed_scan_ns = 0;
   return ns;
 }
 
@@ -330,27 +330,27 @@ static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_n
                  struct cs_error *why) {
   (void)self;
   (void)why;
-  if (!looks.prompt) request_prompt_wakeups();
-  looks.prompt = true;
-  *next_ns = looks.due_ns;
-  if (now_ns < looks.due_ns) return true;
-  bool late = now_ns - looks.due_ns > LATE_NS;
-  looks.lateness += ((late ? 1.0 : 0.0) - looks.lateness) / MEMORY;
-  looks.late += late;
-  if (!late || looks.lateness > HOPELESS) look_and_time(now_ns);
+  if (!scans.prompt) request_prompt_wakeups();
+  scans.prompt = true;
+  *next_ns = scans.due_ns;
+  if (now_ns < scans.due_ns) return true;
+  bool late = now_ns - scans.due_ns > LATE_NS;
+  scans.lateness += ((late ? 1.0 : 0.0) - scans.lateness) / MEMORY;
+  scans.late += late;
+  if (!late || scans.lateness > HOPELESS) scan_and_time(now_ns);
   plan(now_ns, late);
-  *next_ns = looks.due_ns;
+  *next_ns = scans.due_ns;
   return true;
 }
 
 static const char *unseen(void) {
   static char text[200];
-  double seconds = (double)(cs_clock_now_ns() - looks.begin_ns) / 1e9;
-  if (looks.taken + looks.late < FIRST) return "";  // not known yet
+  double seconds = (double)(cs_clock_now_ns() - scans.begin_ns) / 1e9;
+  if (scans.taken + scans.late < FIRST) return "";  // not known yet
   (void)snprintf(text, sizeof text,
-                 "%.0f looks a second at random moments%s; %.1f %% of them were late and left out",
-                 (double)looks.taken / seconds, looks.lateness > HOPELESS ? ", but most late" : "",
-                 100.0 * (double)looks.late / (double)(looks.taken + looks.late + 1));
+                 "%.0f scans a second at random moments%s; %.1f %% of them were late and left out",
+                 (double)scans.taken / seconds, scans.lateness > HOPELESS ? ", but most late" : "",
+                 100.0 * (double)scans.late / (double)(scans.taken + scans.late + 1));
   return text;
 }
 

@@ -87,7 +87,7 @@ static struct cs_perf_use use_of(int whom) {
                               to_ns(usage.ru_utime) + to_ns(usage.ru_stime)};
 }
 
-// The agent's thread, which looks at the others many times a second, has no event. The two are not
+// The agent's thread, which scans the others many times a second, has no event. The two are not
 // read at one moment, so the difference may fall by a switch.
 struct cs_perf_use cs_perf_use_now(void) {
   struct cs_perf_use agent = use_of(RUSAGE_THREAD), all = use_of(RUSAGE_SELF);

@@ -221,7 +221,7 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
       .mode = (uint16_t)mode,
       .frame_count = cut ? most : s->frame_count,
   };
-  if (s->cause == CS_CAUSE_CLOCKED || s->cause == CS_CAUSE_LOOK)
+  if (s->cause == CS_CAUSE_CLOCKED || s->cause == CS_CAUSE_SCAN)
     record.weight = cs_blocked_split(t, record.weight, record.time_ns);
   uint64_t held = cs_clock_ticks_to_ns(s->held_ticks);
   record.held_ns = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;

@@ -4,13 +4,13 @@
 // a sample without a stack, and of no other: the sample that the thread takes when it unblocks the
 // signal has the weight of a single one. (The thread is sent no second signal: engines/ask.c.) But
 // a sample may also be late because its thread was in a long system call, or was put off; so its
-// time is taken for blocked only if a look has found the signal blocked in that time, or looks find
+// time is taken for blocked only if a scan has found the signal blocked in that time, or scans find
 // it again and again.
 //
 // A thread that blocks the signal when its sampling begins, or is found to do so later, is sent
 // none (engines/ask.h), and has no event. Of the others, only threads whose samples are overdue are
 // looked at: code of the runtime and of the C library blocks signals for moments. The agent's
-// thread only; the list's lock is held to look, and not to send. Signal-safe: no.
+// thread only; the list's lock is held during a scan, but not to send. Signal-safe: no.
 #include "sampling/blocked.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@
 enum {
   RAN_NS = 1000000,        // more than a handler takes
   PATIENCE = 2,            // periods without a sample: the time to the next is 1.5 of them at most
-  LATELY_NS = 1000000000,  // if two looks in this time find it blocked, it is so in between, too
+  LATELY_NS = 1000000000,  // if two scans in this time find it blocked, it is so in between, too
 };
 
 struct used {
@@ -39,7 +39,7 @@ struct used {
 };
 
 static struct {
-  struct used *at;  // of this look
+  struct used *at;  // of this scan
   size_t count, capacity;
 } used;
 static uint64_t lost[CS_SAMPLE_MODES];
@@ -116,7 +116,7 @@ static bool blocks(struct cs_agent_thread *t) {
          used_so_far(t) > RAN_NS;
 }
 
-// The CPU clock of a thread without an engine is kept from look to look.
+// The CPU clock of a thread without an engine is kept from scan to scan.
 static uint64_t unsampled(struct cs_agent_thread *t, bool take) {
   if (t->engine != NULL) return t->engine->overdue(t, take);
   if (!lacks_altstack(t) && !t->blocks) return 0;
@@ -134,9 +134,9 @@ static bool runs_on(struct cs_agent_thread *t, uint64_t now_ns) {
 }
 
 static bool is_overdue(struct cs_agent_thread *t, uint64_t now_ns) {
-  bool asked_for_look = (cs_load_acquire(&t->thread->asked) & CS_ASKED_LOOK) != 0;
+  bool asked_by_scan = (cs_load_acquire(&t->thread->asked) & CS_ASKED_SCAN) != 0;
   if (cs_wants(CS_WIRE_MODE_CPU) &&
-      (unsampled(t, false) > most_ns() || (asked_for_look && runs_on(t, now_ns))))
+      (unsampled(t, false) > most_ns() || (asked_by_scan && runs_on(t, now_ns))))
     return true;
   if (!cs_wants(CS_WIRE_MODE_WALL) || t->clr_thread == 0) return false;
   if (lacks_altstack(t)) return now_ns - t->accounted_to_ns > most_ns() && t->proven_ns == 0;
@@ -161,7 +161,7 @@ static void account(struct cs_agent_thread *t) {
   if (cs_options.event != 0) uncounted_ns += ns;
 }
 
-struct look {
+struct scan {
   uint64_t now_ns;
   bool some_unblock;
   unsigned confirmed;
@@ -177,41 +177,41 @@ static void stop_event(struct cs_agent_thread *t) {
 // A thread may have been about to wait for signals, or about to return from that, when its mask was
 // read before its event began; then the mask showed none. So it is read again, twice, before the
 // thread has used enough CPU time for a signal.
-static void confirm(struct cs_agent_thread *t, struct look *look) {
+static void confirm(struct cs_agent_thread *t, struct scan *scan) {
   enum { TWICE = 2, AT_ONCE = 50 };
   if (t->mask_reads == TWICE || t->engine == NULL || t->engine == &cs_engine_clock ||
-      look->confirmed == AT_ONCE)
+      scan->confirmed == AT_ONCE)
     return;
-  look->confirmed++;
+  scan->confirmed++;
   t->mask_reads++;
   if (cs_ask_is_blocked_now(t)) stop_event(t);
 }
 
-static bool look_at(struct cs_agent_thread *t, void *data) {
-  struct look *look = data;
-  if (t->tid != 0) confirm(t, look);
+static bool scan_thread(struct cs_agent_thread *t, void *data) {
+  struct scan *scan = data;
+  if (t->tid != 0) confirm(t, scan);
   bool before = t->blocks;
-  if (t->tid == 0 || !(is_overdue(t, look->now_ns) || before)) return true;
+  if (t->tid == 0 || !(is_overdue(t, scan->now_ns) || before)) return true;
   t->blocks = blocks(t);
   if (t->blocks) {
     t->blocked_before_ns = t->blocked_ns;
-    t->blocked_ns = look->now_ns;
+    t->blocked_ns = scan->now_ns;
     t->to_unblock = true;
     account(t);
     if (before) stop_event(t);
   } else if (lacks_altstack(t)) {
     (void)unsampled(t, true);  // install_altstacks.c counts it
   } else if (before && t->engine == NULL) {
-    look->some_unblock = true;
+    scan->some_unblock = true;
   }
   return true;
 }
 
 void cs_blocked_check(uint64_t now_ns) {
-  struct look look = {.now_ns = now_ns};
+  struct scan scan = {.now_ns = now_ns};
   used.count = 0;
-  cs_threads_visit(look_at, &look);
-  if (look.some_unblock) cs_threads_start_engines();
+  cs_threads_visit(scan_thread, &scan);
+  if (scan.some_unblock) cs_threads_start_engines();
   if (cs_options.event != 0) return;
   // Structs of threads are freed by this thread only.
   for (size_t i = 0; i < used.count; i++)

@@ -17,9 +17,9 @@
 #define MS 1000000ull
 
 enum {
-  CHECK_MS = 20,  // between two looks at threads that have no larger stack yet
+  CHECK_MS = 20,  // between two scans for threads that have no larger stack yet
   SOON_MS = 2,    // the same while one of them runs
-  REST = 50,      // a pause is at least this many times the duration of a look
+  REST = 50,      // a pause is at least this many times the duration of a scan
   GIVE_UP = 3,    // refusals in a row
   WORTH = 100,    // unsampled CPU time that is worth a stop: this many times the last stop's
                   // duration
@@ -31,10 +31,10 @@ static struct {
   uint64_t no_altstack_ns;  // CPU time of threads without the larger stack
   uint64_t since_stop_ns;   // the part of it since the last attempt to stop the runtime
   uint64_t price_ns;        // how much of that is worth an immediate stop
-  uint32_t left;            // threads that lacked the stack at the last look
+  uint32_t left;            // threads that lacked the stack at the last scan
   uint32_t refused;
   uint32_t asleep;  // in foreign code, or code that cannot be walked, at the last stop
-  struct cs_pinned_list running;  // those that have run since the look before
+  struct cs_pinned_list running;  // those that have run since the scan before
 } state;
 
 static void stop(uint64_t now) {
@@ -73,10 +73,10 @@ void cs_altstacks_begin(void) {
         "musl has no unwind data, so it is not known for which code a thread waits in it: "
         "threads that began before the attach are sampled little or not at all; record "
         "the program from its start, or use clrsnap stack");
-  state.left = 1;  // at least one look, at the threads that sleep
+  state.left = 1;  // at least one scan, for the threads that sleep
 }
 
-// Counts the time that the thread has run without being sampled, from the first look on.
+// Counts the time that the thread has run without being sampled, from the first scan on.
 static bool count_unsampled(struct cs_agent_thread *t, void *data) {
   (void)data;
   if (t->tid == 0 || t->clr_thread == 0 || cs_thread_may_be_signalled(t->thread) ||

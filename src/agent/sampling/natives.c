@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The threads that the runtime does not know, from look to look. Invariant: a thread that has ended
-// counts only if two looks have found it and it has not become a managed one: a single look may
+// The threads that the runtime does not know, from scan to scan. Invariant: a thread that has ended
+// counts only if two scans have found it and it has not become a managed one: a single scan may
 // find a managed thread before the runtime has reported it, or after the runtime has reported its
 // end. `now` belongs to the agent's thread; the rest is accessed with the list's lock held.
 // Signal-safe: no.
@@ -11,16 +11,16 @@
 
 struct native {
   uint32_t tid;
-  bool again;  // a look before the last one found it, too
+  bool again;  // a scan before the last one found it, too
   bool managed;
 };
 
-struct look {
+struct scan {
   struct native *at;  // in `last`: ascending
   size_t count, capacity;
 };
 
-static struct look last, now;
+static struct scan last, now;
 static uint32_t ended;
 
 static int by_tid(const void *a, const void *b) {
@@ -40,9 +40,9 @@ bool cs_natives_found(uint32_t tid) {
   return true;
 }
 
-static struct native *find(const struct look *look, uint32_t tid) {
+static struct native *find(const struct scan *scan, uint32_t tid) {
   struct native key = {.tid = tid};
-  return look->count != 0 ? bsearch(&key, look->at, look->count, sizeof key, by_tid) : NULL;
+  return scan->count != 0 ? bsearch(&key, scan->at, scan->count, sizeof key, by_tid) : NULL;
 }
 
 void cs_natives_managed(uint32_t tid) {
@@ -61,7 +61,7 @@ void cs_natives_end(void) {
       ended++;
     }
   }
-  struct look before = last;
+  struct scan before = last;
   last = now;
   now = before;
 }
@@ -75,6 +75,6 @@ uint32_t cs_natives_count(void) {
 void cs_natives_reset(void) {
   free(last.at);
   free(now.at);
-  last = now = (struct look){.at = NULL};
+  last = now = (struct scan){.at = NULL};
   ended = 0;
 }

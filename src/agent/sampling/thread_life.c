@@ -182,7 +182,7 @@ void cs_threads_adopt(void) {
   }
 }
 
-// A thread may have become a managed one while the scan was looking at it.
+// A thread may have become a managed one during the scan.
 static bool is_managed(uint32_t tid) {
   const struct cs_agent_thread *t = *cs_threads_living();
   while (t != NULL && !(t->clr_thread != 0 && t->tid == tid)) t = t->next;
@@ -236,7 +236,7 @@ void cs_threads_scan_native(void) {
 }
 
 // Returns false if there is no memory.
-static bool look_at(uint32_t tid) {
+static bool classify(uint32_t tid) {
   const struct cs_thread *known = cs_registry_find_tid(tid);
   if (known == NULL || known->clr_thread == 0) return cs_natives_found(tid);
   cs_threads_lock();
@@ -252,7 +252,7 @@ uint32_t cs_threads_count_unknown(void) {
   cs_natives_begin();
   while (all && (entry = readdir(tasks)) != NULL) {
     uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-    all = tid == 0 || cs_own_thread_may_be(tid) || look_at(tid);
+    all = tid == 0 || cs_own_thread_may_be(tid) || classify(tid);
   }
   if (tasks != NULL) (void)closedir(tasks);
   cs_threads_lock();

@@ -33,10 +33,10 @@ void cs_threads_stop_engines(void);  // from then on, no thread may be sent a si
 bool cs_threads_report_small_stacks(void);
 
 // ---- natives.c: how many threads have never run managed code, those that have ended included ----
-// Begins a look at all threads. The agent's thread.
+// Begins a scan of all threads. The agent's thread.
 void cs_natives_begin(void);
 bool cs_natives_found(uint32_t tid);  // a thread that the runtime does not know; false: no memory
-// With the list's lock held. Ends the look, which has found all threads.
+// With the list's lock held. Ends the scan, which has found all threads.
 void cs_natives_end(void);
 uint32_t cs_natives_count(void);        // living and ended ones
 void cs_natives_managed(uint32_t tid);  // the runtime knows the thread now

@@ -4,7 +4,7 @@
 // long as it does not run. All others are sent a signal. Native threads are left out: most are the
 // runtime's own, and asleep.
 //
-// A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart,
+// A thread that is found running but mostly sleeps is checked again a few times, 50 us apart,
 // together with all others like it: a signal could catch it on its way to sleep. A thread that has
 // not taken its last signal yet is left out; the weight of its next sample includes what it misses,
 // unless it blocks its signals (sampling/blocked.h): it is walked while it sleeps, and not asked.
@@ -70,7 +70,7 @@ static void count_lost(uint32_t mode) {
 
 // Takes a sample for the event or the hold, or, if both are NULL, for the tick. Where the few
 // registers that /proc has do not lead to the stack's base, the thread is asked for the others, and
-// sampled at the next look; or, if it is not to be asked, sampled as far as they lead.
+// sampled in the next scan; or, if it is not to be asked, sampled as far as they lead.
 static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct cs_pinned *d,
                                            const struct cs_sample_event *event,
                                            const struct cs_hold *hold) {
@@ -151,7 +151,7 @@ static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
          cs_repeats_for_certain(d, now);
 }
 
-// Samples the thread and unpins it. Returns false if it is to be looked at again.
+// Samples the thread and unpins it. Returns false if it is to be checked again.
 static bool sample(const struct cs_pinned *d, bool last) {
   enum cs_asleep_answer answer = walk_asleep(d, NULL, NULL);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
@@ -178,7 +178,7 @@ static void find_due(struct cs_agent_thread *t, uint64_t now_ns) {
 static void find_all_due(uint64_t now_ns, uint32_t part, uint32_t parts) {
   due.count = 0;
   if (!cs_threads_list(&all)) cs_log_important(NO_MEMORY);
-  cs_repeats_begin_look(all.count * 1000000000ull / cs_load_acquire(&cs_agent.period_ns));
+  cs_repeats_begin_scan(all.count * 1000000000ull / cs_load_acquire(&cs_agent.period_ns));
   for (size_t i = part; i < all.count; i += parts) {
     if (i + AHEAD < all.count) __builtin_prefetch(all.at[i + AHEAD], 1);
     find_due(all.at[i], now_ns);
@@ -187,11 +187,11 @@ static void find_all_due(uint64_t now_ns, uint32_t part, uint32_t parts) {
 
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
   find_all_due(now_ns, part, parts);
-  for (int look = 0; due.count != 0; look++) {
+  for (int naps = 0; due.count != 0; naps++) {
     size_t left = 0;
-    if (look != 0) (void)usleep(CS_ASLEEP_NAP_US);
+    if (naps != 0) (void)usleep(CS_ASLEEP_NAP_US);
     for (size_t i = 0; i < due.count; i++)
-      if (!sample(&due.at[i], look == CS_ASLEEP_PATIENCE)) due.at[left++] = due.at[i];
+      if (!sample(&due.at[i], naps == CS_ASLEEP_PATIENCE)) due.at[left++] = due.at[i];
     due.count = left;
   }
 }

@@ -8,7 +8,7 @@
 
 // Samples part `part` of `parts` of the threads.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
-size_t cs_wall_threads(void);  // at the last look
+size_t cs_wall_threads(void);  // at the last scan
 // Takes an event's sample of a thread that waits, if it still does.
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event);
 // Takes a sample of a sleeping thread because it holds a lock. Returns CS_ASLEEP_YES if the sample

@@ -13,7 +13,7 @@
 #include "state/halts.h"
 #include "threads/asleep.h"
 
-// The first look at a thread may be late, for example at a program's start.
+// The first scan that finds a thread may be late, for example at a program's start.
 enum { FIRST_PERIODS = 2 };
 
 static struct cs_wire_put_off put_off;
@@ -110,7 +110,7 @@ bool cs_weight_report_put_off(void) {
 // ---- A sample ----
 
 uint64_t cs_weight_of_blocked(struct cs_agent_thread *t, uint64_t now_ns) {
-  t->weighed = true;  // all of it was looked at
+  t->weighed = true;  // all of it is accounted for
   uint64_t weight = time_since_last(t, now_ns, false) + t->owed_ns;
   t->owed_ns = 0;
   return weight;
@@ -139,12 +139,12 @@ uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
 // run.
 //
 // The time for which a thread has not run is sent before its next sample is taken. With more than
-// RECORDS looks a second, one record stands for several.
+// RECORDS checks of threads a second, one record stands for several.
 
 #define PROOF_NS 500000000ull
-enum { RECORDS = 20000, MOST_LOOKS = 10 };
+enum { RECORDS = 20000, MOST_SCANS = 10 };
 
-static uint32_t looks_of_record = 1;
+static uint32_t scans_of_record = 1;
 
 static bool may_repeat(const struct cs_agent_thread *t) {
   return t->repeatable && cs_load_acquire(&cs_agent.ring.tail) >= t->written_to;
@@ -167,9 +167,9 @@ static uint64_t cpu_ns_of(uint32_t tid) {
   return cs_timespec_ns(t);
 }
 
-void cs_repeats_begin_look(uint64_t looks) {
-  uint64_t most = looks / RECORDS + 1;
-  looks_of_record = most < MOST_LOOKS ? (uint32_t)most : MOST_LOOKS;
+void cs_repeats_begin_scan(uint64_t checks) {
+  uint64_t most = checks / RECORDS + 1;
+  scans_of_record = most < MOST_SCANS ? (uint32_t)most : MOST_SCANS;
 }
 
 void cs_repeats_send(struct cs_agent_thread *t) {
@@ -180,7 +180,7 @@ void cs_repeats_send(struct cs_agent_thread *t) {
 
 static void count(struct cs_agent_thread *t, uint64_t now_ns) {
   t->rested_to_ns = now_ns;
-  if (++t->repeats >= looks_of_record) cs_repeats_send(t);
+  if (++t->repeats >= scans_of_record) cs_repeats_send(t);
 }
 
 bool cs_repeats_last_sample(struct cs_agent_thread *t, uint64_t now_ns) {
@@ -210,7 +210,7 @@ void cs_repeats_end(void) {
   free(all.at);
 }
 
-// Returns whether the thread has slept since the last look.
+// Returns whether the thread has slept since the last scan.
 static bool sleeps_on(struct cs_agent_thread *t) {
   struct cs_pinned d;
   if (!cs_threads_pin(t, &d)) return false;

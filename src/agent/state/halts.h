@@ -8,7 +8,7 @@
 
 #define CS_HALT_LEAST_NS 100000000ull  // shorter ones are not found
 
-// `sleepers_have_run` returns whether all threads that slept at the last look, at least one, have
+// `sleepers_have_run` returns whether all threads that slept at the last scan, at least one, have
 // run since. NULL: halts are not looked for.
 void cs_halts_begin(bool (*sleepers_have_run)(void));
 bool cs_halts_end(void);  // sends CS_WIRE_TIMES. Returns false if there is no room

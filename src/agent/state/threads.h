@@ -37,11 +37,11 @@ struct cs_lock_wait {
 // One for each thread. Samples refer to it by address, so it is freed only when the last of them
 // has been read. Fields are accessed with the list's lock held, except where stated.
 struct cs_agent_thread {
-  // What a look at a thread that has not run needs, in one cache line. All but the first member:
+  // What a scan needs of a thread that has not run, in one cache line. All but the first member:
   // the agent's thread only, without the lock.
   _Alignas(64) uint32_t tid;  // 0: not assigned to an OS thread yet
   bool repeatable;            // its last sample on the wire is of wall mode, and still describes it
-  uint32_t repeats;           // weight.c: looks that found it unchanged, and were not sent yet
+  uint32_t repeats;           // weight.c: scans that found it unchanged, and were not sent yet
   uint64_t rested_cpu_ns;     // weight.c: its CPU clock then
   uint64_t rested_to_ns;      // weight.c: it has not run up to then, as far as that clock says,
   uint64_t proven_ns;         // weight.c: and certainly not up to then; 0: not known
@@ -81,33 +81,32 @@ struct cs_agent_thread {
   uint64_t asked_ns;  // ask.c: when it was last sent a signal. Atomic
 
   // sampling/blocked.c
-  uint64_t unsampled_from;  // its CPU clock at the last look, if it has no larger alternate stack
-  uint64_t pending_since, pending_sampled;  // asked_ns and the last sample's clock, at a look;
-  uint64_t pending_cpu_ns;                  // its CPU clock at the first look with these
+  uint64_t unsampled_from;  // its CPU clock at the last scan, if it has no larger alternate stack
+  uint64_t pending_since, pending_sampled;  // asked_ns and the last sample's clock, at a scan;
+  uint64_t pending_cpu_ns;                  // its CPU clock at the first scan with these
   uint64_t mask_ns;                         // engines/ask.c: when its signal mask was read
   uint32_t mask_reads;                      // since its event began
-  // The last two looks that found that it blocks its signal; 0: none.
+  // The last two scans that found that it blocks its signal; 0: none.
   uint64_t blocked_ns, blocked_before_ns;
   bool blocks;      // it does; the agent's thread only
   bool to_unblock;  // it has taken no sample since `blocked_ns`
 
-  // agent/stragglers.c, the watching thread only: the last look that found it in cooperative mode.
-  uint64_t looked_in;                 // the suspension (struct cs_suspension.begun)
-  uint64_t looked_ns, looked_cpu_ns;  // the time of that look; its CPU clock then
+  // agent/stragglers.c, the watching thread only: the last scan that found it in cooperative mode.
+  uint64_t scanned_in;                  // the suspension (struct cs_suspension.begun)
+  uint64_t scanned_ns, scanned_cpu_ns;  // the time of that scan; its CPU clock then
 
   // The agent's thread only, without the lock.
   uint64_t represented_ns;  // engine_clock.c: the CPU time that its samples stand for
-  uint64_t owed_look_ns;    // engine_clock.c: the part of it for which no sample has been asked yet
-  uint64_t
-      no_altstack_ns;   // install_altstacks.c: its CPU clock at the last look; 0: not looked at yet
-  uint64_t slept_runs;  // wall.c: its run count at its last sample as a sleeper
+  uint64_t owed_scan_ns;    // engine_clock.c: the part of it for which no sample has been asked yet
+  uint64_t no_altstack_ns;  // install_altstacks.c: its CPU clock at the last scan; 0: none yet
+  uint64_t slept_runs;      // wall.c: its run count at its last sample as a sleeper
   struct cs_reported_walks reported;
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
   bool weighed;              // weight.c: a sample of wall time has been weighed
   uint64_t ended_ns;         // when it was removed from the list
   uint64_t owed_ns;          // weight.c: earlier time that its next sample by signal stands for
   uint64_t put_off_ns;       // weight.c: when a signal was last put off
-  uint32_t put_off;          // weight.c: signals put off up to the last look
+  uint32_t put_off;          // weight.c: signals put off up to the last scan
   uint32_t stackless;        // weight.c: its events without a stack
 };
 

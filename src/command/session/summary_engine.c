@@ -58,7 +58,7 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
   put_blocked(f, out);
 }
 
-// The clock engine may take far fewer samples than were asked for, since its looks have a bound on
+// The clock engine may take far fewer samples than were asked for, since its scans have a bound on
 // their cost. Says how exact shares are then: a share of a half, 19 times out of 20.
 static void print_few(const struct cs_facts *f, FILE *out) {
   const double good = 3;
@@ -76,7 +76,7 @@ static void print_few(const struct cs_facts *f, FILE *out) {
 static const char *why_off(const struct cs_facts *f, double stood) {
   if (f->engine.used != CS_WIRE_ENGINE_CLOCK || stood > 100)
     return "threads end between two samples, and few samples are a matter of chance";
-  return "looks miss some of it where they are late, as at a program's start, and threads that run "
+  return "scans miss some of it where they are late, as at a program's start, and threads that run "
          "for moments only";
 }
 

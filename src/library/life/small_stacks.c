@@ -21,7 +21,7 @@ struct list {
   uint32_t count;           // of libraries in the namespace of this one
 };
 
-struct look {
+struct scan {
   struct list list;
   uint32_t skip;  // libraries at the head of the list that were examined before
   uint32_t place;
@@ -72,10 +72,10 @@ static int count(struct dl_phdr_info *info, size_t size, void *arg) {
 
 static int examine(struct dl_phdr_info *info, size_t size, void *arg) {
   (void)size;
-  struct look *look = arg;
-  if (info->dlpi_adds != look->list.loads || info->dlpi_subs != look->list.unloads) return 1;
-  if (look->place++ < look->skip) return 0;
-  struct cs_go_search go = {&look->memory, info->dlpi_addr, 0};
+  struct scan *scan = arg;
+  if (info->dlpi_adds != scan->list.loads || info->dlpi_subs != scan->list.unloads) return 1;
+  if (scan->place++ < scan->skip) return 0;
+  struct cs_go_search go = {&scan->memory, info->dlpi_addr, 0};
   for (int i = 0; i < info->dlpi_phnum; i++)
     if (cs_go_is_in(&go, &info->dlpi_phdr[i])) {
       find(info->dlpi_name);
@@ -88,33 +88,33 @@ static int examine(struct dl_phdr_info *info, size_t size, void *arg) {
 
 // Finds where the new libraries begin: they are at the end of the list. Returns false if another
 // namespace (dlmopen) has changed, too.
-static bool find_new(struct look *look) {
-  const struct list *now = &look->list;
+static bool find_new(struct scan *scan) {
+  const struct list *now = &scan->list;
   uint64_t loads = now->loads - examined.loads, unloads = now->unloads - examined.unloads;
   if (cs_libc_is_musl()) {  // counts calls of dlopen, never unloads, and has one namespace
-    look->skip = examined.count;
+    scan->skip = examined.count;
     return true;
   }
-  look->skip = loads < now->count ? now->count - (uint32_t)loads : 0;
+  scan->skip = loads < now->count ? now->count - (uint32_t)loads : 0;
   return examined.count + loads - unloads == now->count;
 }
 
 // Examines the new libraries. Returns false if not all of them could be examined. `loaded`:
 // cs_loader_now before.
 static bool examine_new(uint64_t loaded) {
-  struct look look = {.place = 0};
-  if (dl_iterate_phdr(count, &look.list) != 0) return true;
-  if (!find_new(&look)) {
+  struct scan scan = {.place = 0};
+  if (dl_iterate_phdr(count, &scan.list) != 0) return true;
+  if (!find_new(&scan)) {
     // The table has the libraries of all namespaces.
     if (loaded == CS_LOADER_UNSETTLED || loaded != cs_load_acquire(&tabled_with)) return false;
-    examined = look.list;
+    examined = scan.list;
     return true;
   }
-  cs_process_memory_init(&look.memory, 0);
-  bool changed = dl_iterate_phdr(examine, &look) != 0;
-  cs_process_memory_close(&look.memory);
+  cs_process_memory_init(&scan.memory, 0);
+  bool changed = dl_iterate_phdr(examine, &scan) != 0;
+  cs_process_memory_close(&scan.memory);
   if (changed) return false;
-  examined = look.list;
+  examined = scan.list;
   return true;
 }
 

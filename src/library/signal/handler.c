@@ -47,14 +47,14 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
   static const struct {
     uint32_t asked, cause;
   } kinds[] = {{CS_ASKED_WALL, CS_CAUSE_WALL},
-               {CS_ASKED_LOOK, CS_CAUSE_LOOK},
+               {CS_ASKED_SCAN, CS_CAUSE_SCAN},
                {CS_ASKED_STRAGGLER, CS_CAUSE_STRAGGLER},
                {CS_ASKED_HOLD, CS_CAUSE_HOLDS}};
   struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_NONE, 0, held};
   if (asked & CS_ASKED_REGS) report(&thread->reported, regs);
   for (unsigned i = 0; i < CS_COUNT(kinds); i++) {
     cause.cause = (enum cs_cause)kinds[i].cause;
-    cause.weight = kinds[i].asked == CS_ASKED_LOOK ? thread->asked_weight : 0;
+    cause.weight = kinds[i].asked == CS_ASKED_SCAN ? thread->asked_weight : 0;
     if (asked & kinds[i].asked) cs_sample_take(thread, regs, &cause);
   }
 }

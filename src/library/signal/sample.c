@@ -275,7 +275,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
       cooldown->cost_ns < UINT32_MAX ? (uint32_t)cooldown->cost_ns : UINT32_MAX;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) set_weight(place.sample, thread, begin_cpu);
-  if (cause->cause == CS_CAUSE_LOOK) {
+  if (cause->cause == CS_CAUSE_SCAN) {
     place.sample->weight = cause->weight + cooldown->owed;
     cooldown->owed = 0;
   }

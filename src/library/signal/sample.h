@@ -34,16 +34,16 @@ enum cs_sample_state {
 // What has made a thread take a sample.
 enum cs_cause {
   CS_CAUSE_NONE,       // another thread took it while this one slept, or it is an event's
-  CS_CAUSE_WALL,       // a look at all threads
+  CS_CAUSE_WALL,       // wall mode's scan of all threads
   CS_CAUSE_CLOCKED,    // an engine whose samples stand for the CPU time since the thread's last one
-  CS_CAUSE_LOOK,       // a look at the threads that have a processor
+  CS_CAUSE_SCAN,       // the clock engine's scan: the thread has a processor
   CS_CAUSE_STRAGGLER,  // the runtime is being suspended, and the thread holds that up
   CS_CAUSE_HOLDS,      // it holds a lock that others wait for (struct cs_hold)
 };
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
   enum cs_cause cause;
-  uint64_t weight;             // CS_CAUSE_LOOK: what the sample stands for
+  uint64_t weight;             // CS_CAUSE_SCAN: what the sample stands for
   const struct cs_hold *hold;  // CS_CAUSE_HOLDS
 };
 
@@ -64,7 +64,7 @@ struct cs_sample {
   uint16_t cause;     // enum cs_cause
   uint32_t images;    // struct cs_images.sequence of the table that it was walked by
   uint64_t loaded;    // struct cs_walk.loaded
-  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
+  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _SCAN: CPU time, ns, or a count of
                       // the perf event's; CS_CAUSE_STRAGGLER: time, ns; _HOLDS: the time that
                       // others wait, ns; else 0
   uint64_t class;     // the MethodTable of the object that a lock, a lock's holder, an allocation

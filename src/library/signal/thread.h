@@ -26,7 +26,7 @@ struct cs_cooldown {
   uint64_t until;         // of the time-stamp counter: no sample before
   uint64_t until_cpu;     // of the thread's CPU clock, after a sample that took long; else 0
   uint64_t events_until;  // the same for events, which have an account of their own
-  uint64_t owed;          // CS_CAUSE_LOOK: the weight of samples not taken, which the next one adds
+  uint64_t owed;          // CS_CAUSE_SCAN: the weight of samples not taken, which the next one adds
   uint64_t cost_ns;       // what the last sample has cost
   uint32_t put_off;       // signals that came during the cooldown since the last sample
   uint32_t ever;          // signals that were put off; never reset
@@ -61,7 +61,7 @@ enum { CS_LEAST_STACK = 64 << 10 };  // bytes, of a thread that is sent signals
 // What the agent asks a thread for.
 enum cs_asked {
   CS_ASKED_WALL = 1,       // a sample of CS_CAUSE_WALL
-  CS_ASKED_LOOK = 2,       // one of CS_CAUSE_LOOK
+  CS_ASKED_SCAN = 2,       // one of CS_CAUSE_SCAN
   CS_ASKED_STRAGGLER = 4,  // one of CS_CAUSE_STRAGGLER
   CS_ASKED_HOLD = 8,       // one of CS_CAUSE_HOLDS
   CS_ASKED_REGS = 16,  // to report its registers (struct cs_reported_regs), which is not a sample
@@ -95,7 +95,7 @@ struct cs_thread {
   // CS_ASKED_ bits that are not done yet. As long as there are any, a signal is on its way, and no
   // other one is sent. The agent's thread sets them, the handler takes them.
   uint32_t asked;
-  uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
+  uint64_t asked_weight;  // CS_ASKED_SCAN: what that sample stands for; set before the bit is
   uint32_t asked_type;    // CS_ASKED_STRAGGLER: that sample's `type`. Atomic
   struct cs_hold hold;    // CS_ASKED_HOLD
   struct cs_reported_regs reported;  // CS_ASKED_REGS

@@ -60,7 +60,7 @@ static class Program
         return Used() - from;
     }
 
-    // Some 3 ms of work, then asleep until the next millisecond: where the kernel ticks every 4 ms, a look
+    // Some 3 ms of work, then asleep until the next millisecond: where the kernel ticks every 4 ms, a scan
     // at the tick always sees the same part of it.
     static void Shares(long ms)
     {

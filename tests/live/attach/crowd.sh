@@ -46,7 +46,7 @@ for try in 1 2 3; do
   end
 done
 
-# A loaded machine may have no time for more than one look at them within 2 s.
+# A loaded machine may have no time for more than one scan of them within 2 s.
 for seconds in 2 8 20; do
   record --mode cpu,wall -d $seconds -o "$WORK/all.json" --format json
   "$SOURCE/tests/live/attach/crowd.py" "$WORK/all.json" 2000 && break

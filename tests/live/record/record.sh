@@ -65,7 +65,7 @@ wall() {
   # A sleeping thread has as much time as a burning one: its weight is wall-clock time.
   slept=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Sleeper$/\1/p' "$WORK/out")
   hot=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Hot worker$/\1/p' "$WORK/out")
-  # Of the program's 2 s, as far as they are recorded: on a busy machine the first look comes late.
+  # Of the program's 2 s, as far as they are recorded: on a busy machine the first scan comes late.
   need "${slept:-0}" 500 "ms of the sleeper"
   need "${hot:-0}" $((slept / 2)) "ms of the burner"
   need "$(sum method 'Rec\.Program\.Sleep\(\)')" 20 "samples of the sleeping method"

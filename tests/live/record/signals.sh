@@ -66,7 +66,7 @@ exec_() {
     if grep -Eq '^clrsnap: [1-9][0-9]* samples? in' "$WORK/summary"; then i=$((i + 1)); else empty=$((empty + 1)); fi
     [ $empty -le "$rounds" ] || bad "$*: nothing was recorded in $empty rounds, something in $i"
     # The agent's totals never arrive.
-    grep -Eq '^clrsnap: +[01] looks a second' "$WORK/summary" && bad "$*: a rate of looks that is not known"
+    grep -Eq '^clrsnap: +[01] scans a second' "$WORK/summary" && bad "$*: a rate of scans that is not known"
   done
   pass "$*: $rounds new programs lived"
 }

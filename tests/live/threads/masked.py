@@ -11,7 +11,7 @@ from recfile import Tree, records, samples
 CUT = 3  # a frame of this kind is in place of what is missing of a stack
 what, start, folder = sys.argv[1], sys.argv[2] == "start", sys.argv[3]
 column = 1 if what == "wall" else 0
-least, most = (0.6, 1.5) if what == "clock" else (0.75, 1.2)  # on a loaded machine the clock engine has few looks
+least, most = (0.6, 1.5) if what == "clock" else (0.75, 1.2)  # on a loaded machine the clock engine has few scans
 
 
 def clocks(name):

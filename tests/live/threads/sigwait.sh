@@ -29,7 +29,7 @@ for options in "--engine perf" "--engine clock" "--mode wall" "--mode exception,
   pass "$options: $signals"
 done
 for options in "--engine perf" "--engine clock" "--mode wall"; do
-  # On a busy machine, each look at such a thread may find it waiting; then it is not known within the 3 s.
+  # On a busy machine, each scan may find such a thread waiting; then it is not known within the 3 s.
   known() { record 1 20 "$options" && grep -q 'threads ran with their signals blocked (.*m-waits' "$WORK/summary"; }
   known || known || known || { cat "$WORK/summary"; fail "$options: threads were asked in vain, or nothing is said of their time"; }
   pass "$options: $signals while they compute"

@@ -10,7 +10,7 @@ counts by the part that does.
 Printed for each case: First's share, true and by CPU time in the recording; the samples of both methods; their number
 in percent of CPU time times the requested rate; and the recorded CPU time in percent of the true one. The share must be
 right to within 2 points, plus twice the standard deviation of so many samples, plus half of what the clock engine
-reports that it has left out (its late looks: few, unless other programs need the processors). The same holds for all
+reports that it has left out (its late scans: few, unless other programs need the processors). The same holds for all
 cases of an engine together.
 
 Kinds of requests: sync and async (an await between the methods); tick (it begins when the kernel's tick wakes its

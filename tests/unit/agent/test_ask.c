@@ -63,9 +63,9 @@ static void test_one_signal(void **state) {
   block(SIG_BLOCK);
   for (int i = 0; i < 5; i++) {
     (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
-    (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
+    (void)cs_ask_sample(&thread, &entry, CS_ASKED_SCAN, 1000 + (uint64_t)i);
   }
-  assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
+  assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_SCAN);
   assert_int_equal(entry.asked_weight, 1000);  // the pending signal's
   assert_int_equal(take_pending(), 1);
   // The agent cannot know that the signal was consumed, so it sends no other.
@@ -84,7 +84,7 @@ static void test_taken(void **state) {
   block(SIG_UNBLOCK);  // the handler runs; it takes no sample, but clears `asked`
   assert_int_equal(entry.asked, 0);
   block(SIG_BLOCK);
-  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 7);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_SCAN, 7);
   assert_int_equal(take_pending(), 1);
   entry.asked = 0;
   block(SIG_UNBLOCK);
@@ -113,9 +113,9 @@ static void test_without_altstack(void **state) {
 static void test_no_room(void **state) {
   (void)state;
   entry.room = CS_ROOM_SMALL;
-  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_SCAN, 0);
   entry.room = CS_ROOM_UNKNOWN;
-  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_SCAN, 0);
   entry.clr_thread = 1;
   entry.stack = (struct cs_stack){.lo = 4096, .hi = 4096 + CS_LEAST_STACK - 1};
   (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
@@ -146,9 +146,9 @@ static void test_limit(void **state) {
   (void)sigaddset(&set, SIGURG);
   (void)sigprocmask(SIG_BLOCK, &set, NULL);
   (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
-  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_SCAN, 0);
   assert_int_equal(pending_of(SIGURG), 1);
-  assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
+  assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_SCAN);
   (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
   assert_int_equal(entry.asked, 0);
   assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &before), 0);

@@ -31,7 +31,7 @@ static void a_sample_is_split_only_if_its_thread_was_seen_to_block(void **state)
   thread = (struct cs_agent_thread){.thread = &entry, .tid = own_tid(), .announced = 1};
   cs_blocked_start();
   assert_int_equal(cs_blocked_split(&thread, late, since_start()), late);
-  // Only the first sample after the look has to do with it; one before it has not.
+  // Only the first sample after the scan has to do with it; one before it has not.
   find_blocked(0);
   assert_int_equal(cs_blocked_split(&thread, late, since_start() - 100 * MS), late);
   assert_int_equal(cs_blocked_split(&thread, late, since_start()), period);

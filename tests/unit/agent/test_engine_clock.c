@@ -67,7 +67,7 @@ static void what_is_refused_is_told(void **state) {
 static bool burnt, counted;
 static uint64_t used;
 
-// At this rate, the cost of a look does not decide how many there are, on a slow machine either.
+// At this rate, the cost of a scan does not decide how many there are, on a slow machine either.
 enum { RARELY_HZ = 49, PERIOD_NS = 1000000000 / RARELY_HZ };
 
 static void *live_shortly(void *unused) {
@@ -81,8 +81,8 @@ static void *live_shortly(void *unused) {
   return NULL;
 }
 
-// Takes the looks that fall due until the thread has used its time; every other one comes too late.
-static void look_until_burnt(void) {
+// Takes the scans that fall due until the thread has used its time; every other one comes too late.
+static void scan_until_burnt(void) {
   static bool late;
   while (!cs_load_acquire(&burnt)) {
     uint64_t due = cs_engines_poll(cs_clock_now_ns());
@@ -92,7 +92,7 @@ static void look_until_burnt(void) {
   }
 }
 
-// Threads that live for three periods, whose time is known when they end. Looks that come late are
+// Threads that live for three periods, whose time is known when they end. Scans that come late are
 // left out, and so late that the others would stand for half of the time.
 static bool stand_for_their_time(char why[128]) {
   enum { COUNT = 60 };
@@ -105,9 +105,10 @@ static bool stand_for_their_time(char why[128]) {
     pthread_t thread;
     burnt = counted = false;
     assert_int_equal(pthread_create(&thread, NULL, live_shortly, NULL), 0);
-    look_until_burnt();
+    scan_until_burnt();
     weight += drain().weight;
-    // Twice without a scan in between: the thread is removed while its clock can still be read.
+    // Twice without a scan for native threads in between: the thread is removed while its clock can
+    // still be read.
     cs_threads_sweep_native();
     cs_threads_sweep_native();
     cs_store_release(&counted, true);
@@ -141,7 +142,7 @@ static void *live_on(void *unused) {
   return NULL;
 }
 
-// A thread uses a third of its time before any look meets it. Later samples stand for that time as
+// A thread uses a third of its time before any scan meets it. Later samples stand for that time as
 // well, but not several times.
 static bool make_up_for_it_once(char why[128]) {
   pthread_t thread;
@@ -163,27 +164,27 @@ static bool make_up_for_it_once(char why[128]) {
   return share > 0.7 && share < 1.3;
 }
 
-static void time_that_no_look_has_met_is_made_up_for_once(void **state) {
+static void time_that_no_scan_has_met_is_made_up_for_once(void **state) {
   (void)state;
   measure_in_tries(make_up_for_it_once);
 }
 
-// ---- When looks come ----
+// ---- When scans come ----
 
-enum { SLEEPERS = 60, LOOKS = 100 };
+enum { SLEEPERS = 60, SCANS = 100 };
 
 static pthread_barrier_t wake;
 
 static void *run_when_woken(void *unused) {
   (void)unused;
   cs_threads_add_native(own_tid());
-  for (int i = 0; i <= LOOKS; i++) (void)pthread_barrier_wait(&wake);
+  for (int i = 0; i <= SCANS; i++) (void)pthread_barrier_wait(&wake);
   return NULL;
 }
 
-// Every other look finds that many threads have run since, and costs more. If the next look waited
+// Every other scan finds that many threads have run since, and costs more. If the next scan waited
 // for longer because of that, it would come in step with the program, and weigh more.
-static bool costly_looks_delay_nothing(char why[128]) {
+static bool costly_scans_delay_nothing(char why[128]) {
   pthread_t threads[SLEEPERS];
   uint64_t after[2] = {0, 0}, taken_ns[2] = {0, 0};
   begin(999, CS_WIRE_ENGINE_CLOCK);
@@ -193,7 +194,7 @@ static bool costly_looks_delay_nothing(char why[128]) {
     assert_int_equal(pthread_create(&threads[i], NULL, run_when_woken, NULL), 0);
   (void)pthread_barrier_wait(&wake);
   uint64_t due = cs_engines_poll(cs_clock_now_ns());
-  for (unsigned i = 1; i <= 2 * LOOKS; i++) {
+  for (unsigned i = 1; i <= 2 * SCANS; i++) {
     unsigned costly = i % 2;
     if (costly) (void)pthread_barrier_wait(&wake);
     (void)usleep(2000);  // until they sleep again
@@ -210,15 +211,15 @@ static bool costly_looks_delay_nothing(char why[128]) {
   double waits = (double)after[1] / (double)after[0];
   double part = (double)(taken_ns[0] + taken_ns[1]) / (double)(after[0] + after[1]);
   (void)snprintf(why, 128,
-                 "costly looks take %.1f times as long, after them %.2f times; %.4f of a processor "
+                 "costly scans take %.1f times as long, after them %.2f times; %.4f of a processor "
                  "instead of an eightieth",
                  costs, waits, part);
   return costs > 2 && waits <= 1.5 && part <= 1.0 / 54;
 }
 
-static void a_costly_look_does_not_delay_the_next_one(void **state) {
+static void a_costly_scan_does_not_delay_the_next_one(void **state) {
   (void)state;
-  measure_in_tries(costly_looks_delay_nothing);
+  measure_in_tries(costly_scans_delay_nothing);
 }
 
 static bool over;
@@ -233,25 +234,25 @@ static void *run_now_and_then(void *unused) {
   return NULL;
 }
 
-// Looks at many threads that use a part of one processor: they may take a part of what the program
+// Scans of many threads that use a part of one processor: they may take a part of what the program
 // uses, not the same part of a whole processor.
-static bool looks_take_their_part(char why[128]) {
+static bool scans_take_their_part(char why[128]) {
   enum { SETTLING = 100 };
   pthread_t threads[SLEEPERS];
-  uint64_t looks_ns = 0, began = 0, all_began = 0;
+  uint64_t scans_ns = 0, began = 0, all_began = 0;
   begin(999, CS_WIRE_ENGINE_CLOCK);
   cs_asks_begin();
   cs_store_release(&over, false);
   for (int i = 0; i < SLEEPERS; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, run_now_and_then, NULL), 0);
-  for (unsigned i = 0; i < SETTLING + LOOKS; i++) {
+  for (unsigned i = 0; i < SETTLING + SCANS; i++) {
     if (i == SETTLING) {
       all_began = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-      looks_ns = 0;
+      scans_ns = 0;
       began = own_cpu();
     }
     uint64_t from = own_cpu(), due = cs_engines_poll(cs_clock_now_ns());
-    looks_ns += own_cpu() - from;
+    scans_ns += own_cpu() - from;
     (void)drain();
     struct timespec until = cs_timespec_of(due);
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
@@ -261,23 +262,23 @@ static bool looks_take_their_part(char why[128]) {
   cs_store_release(&over, true);
   for (int i = 0; i < SLEEPERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   end();
-  double part = (double)looks_ns / (double)program_ns;
-  (void)snprintf(why, 128, "looks take %.4f of what the program uses", part);
+  double part = (double)scans_ns / (double)program_ns;
+  (void)snprintf(why, 128, "scans take %.4f of what the program uses", part);
   return part <= 1.0 / 25;
 }
 
-static void looks_take_a_part_of_what_the_program_uses(void **state) {
+static void scans_take_a_part_of_what_the_program_uses(void **state) {
   (void)state;
-  measure_in_tries(looks_take_their_part);
+  measure_in_tries(scans_take_their_part);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(what_is_refused_is_told, end_failed),
       cmocka_unit_test_teardown(samples_stand_for_the_time_that_threads_have_used, end_failed),
-      cmocka_unit_test_teardown(time_that_no_look_has_met_is_made_up_for_once, end_failed),
-      cmocka_unit_test_teardown(a_costly_look_does_not_delay_the_next_one, end_failed),
-      cmocka_unit_test_teardown(looks_take_a_part_of_what_the_program_uses, end_failed),
+      cmocka_unit_test_teardown(time_that_no_scan_has_met_is_made_up_for_once, end_failed),
+      cmocka_unit_test_teardown(a_costly_scan_does_not_delay_the_next_one, end_failed),
+      cmocka_unit_test_teardown(scans_take_a_part_of_what_the_program_uses, end_failed),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

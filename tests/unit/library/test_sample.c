@@ -82,7 +82,7 @@ static void take_because(struct walker *w, uint32_t frames, const struct cs_sign
 }
 
 static void take(struct walker *w, uint32_t frames) {
-  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_LOOK, WEIGHT, NULL};
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_SCAN, WEIGHT, NULL};
   take_because(w, frames, &cause);
 }
 
@@ -91,7 +91,7 @@ static void check(const struct cs_sample *s, uint32_t frames) {
   assert_int_equal(s->stop, CS_STOP_BASE);
   assert_int_equal(s->thread_generation, s->thread + 100);
   assert_ptr_equal(s->agent, &walkers[s->thread]);
-  assert_int_equal(s->cause, CS_CAUSE_LOOK);
+  assert_int_equal(s->cause, CS_CAUSE_SCAN);
   for (uint32_t i = 0; i < frames; i++) {
     uint64_t want = CS_FRAME_WORD(method + AFTER_CALL, CS_CODE_JIT, i == 0);
     if (s->frames[i] != want) fail_msg("frame %u is %#lx", i, (unsigned long)s->frames[i]);
@@ -485,7 +485,7 @@ static void a_label_is_read_whole(void **state) {
   pthread_t thread;
   uint32_t got = 0;
   assert_int_equal(pthread_create(&thread, NULL, change_label, &w), 0);
-  for (uint64_t looks = 0; got < 100000 && looks < 50000000; looks++) {
+  for (uint64_t tries = 0; got < 100000 && tries < 50000000; tries++) {
     if (!cs_label_read(&w.slot, 5, 1, &label)) continue;
     got++;
     assert_memory_equal(label.trace, label.trace + 8, 8);
