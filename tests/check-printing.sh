@@ -13,7 +13,7 @@ writers() {
   cat << 'TABLE'
 base/log: one line with one write, escaped by print.c
 base/print: the function itself
-cli/top_workers: what a look has found, to the command, through a pipe
+cli/top_workers: what a scan has found, to the command, through a pipe
 formats/markdown_fit: text that cs_print has written to memory
 formats/otlp: protobuf
 formats/pprof: protobuf
@@ -27,7 +27,7 @@ process/proc: a file of /proc into a string
 process/target: copies of files
 recording/recfile_write: recordings
 session/observer: records to its parent
-session/pool_looks: records to its parent
+session/pool_scans: records to its parent
 symbols/fetch: files from servers, in memory
 top/top_screen: the terminal's own sequences for the way out
 util/gzip: bytes

@@ -133,9 +133,9 @@ bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *eve
          events->mode < CS_WIRE_MODES;
 }
 
-bool cs_decode_looks(const struct cs_wire_record *r, struct cs_wire_looks *looks,
+bool cs_decode_scans(const struct cs_wire_record *r, struct cs_wire_scans *scans,
                      struct cs_text *why) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_LOOKS, &c) && cs_take(&c, looks, sizeof *looks) &&
+  return open_record(r, CS_WIRE_SCANS, &c) && cs_take(&c, scans, sizeof *scans) &&
          take_text(&c, why);
 }

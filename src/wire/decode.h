@@ -42,5 +42,5 @@ enum { CS_ENGINE_WHY, CS_ENGINE_UNSEEN, CS_ENGINE_TEXTS };
 bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
                       struct cs_text text[CS_ENGINE_TEXTS]);
 bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events);
-bool cs_decode_looks(const struct cs_wire_record *r, struct cs_wire_looks *looks,
+bool cs_decode_scans(const struct cs_wire_record *r, struct cs_wire_scans *scans,
                      struct cs_text *why);

@@ -137,10 +137,10 @@ enum cs_wire_kind {
   CS_WIRE_MODULE,    // struct cs_wire_module, strings: path, PDB; before its FUNCTIONs, with lines
   CS_WIRE_LOST_SIGNALS,  // struct cs_wire_lost_signals; before END, if there were any
   CS_WIRE_SMALL_STACKS,  // struct cs_wire_small_stacks; before END, if there are any
-  CS_WIRE_LOOKS,         // struct cs_wire_looks, string why; the last one counts. Not the agent's
+  CS_WIRE_SCANS,         // struct cs_wire_scans, string why; the last one counts. Not the agent's
   CS_WIRE_POOL,          // struct cs_wire_pool; the last one counts. Not the agent's
   CS_WIRE_STATUS,        // struct cs_wire_status; of a request that has samples with labels
-  CS_WIRE_STARVED,       // struct cs_wire_starved; of each look that found it so. Not the agent's
+  CS_WIRE_STARVED,       // struct cs_wire_starved; of each scan that found it so. Not the agent's
   CS_WIRE_TIMES,         // struct cs_wire_times; before END
 };
 
@@ -264,9 +264,9 @@ struct cs_wire_put_off {
 };
 
 struct cs_wire_ticks {
-  uint64_t taken, left_out;  // wall mode: looks at all threads; looks left out for lack of time
-  uint64_t uncovered_ns;     // time of threads that no sample stands for: before their first look,
-                             // and after the last one of those that have ended
+  uint64_t taken, left_out;  // wall mode: scans of all threads; scans left out for lack of time
+  uint64_t uncovered_ns;     // time of threads that no sample stands for: before the first scan
+                             // that found them, and after the last one if they have ended
   uint64_t native;  // threads that have never run managed code: those at the end, and those
                     // that have ended and were found before
 };
@@ -288,25 +288,25 @@ struct cs_wire_lost_signals {
   uint32_t silent, reserved;
 };
 
-// The looks at suspended operations, for async mode (session/looks.h). The string `why` says why
-// the last failed look failed, or is empty.
-struct cs_wire_looks {
-  uint64_t looks, failed;           // successful ones, failed ones
-  uint64_t stopped_ns, longest_ns;  // how long the program was stopped: in total, at most by a look
-  uint64_t operations;              // seen by all successful looks together
-  uint64_t covered_ns;              // time that the looks stand for
-  uint32_t ended;                   // 1: looking was given up before the recording's end
+// The scans for suspended operations, in async mode (session/scans.h). The string `why` says why
+// the last failed scan failed, or is empty.
+struct cs_wire_scans {
+  uint64_t succeeded, failed;       // scans
+  uint64_t stopped_ns, longest_ns;  // how long the program was stopped: in total, at most by a scan
+  uint64_t operations;              // seen by all successful scans together
+  uint64_t covered_ns;              // time that the scans stand for
+  uint32_t ended;                   // 1: scanning was given up before the recording's end
   uint32_t unread;                  // `operations` whose label could not be read
 };
 
-// The reads of the thread pool's state (session/pool_looks.c).
+// The scans of the thread pool (session/pool_scans.c).
 struct cs_wire_pool {
-  uint64_t reads, failed;   // successful ones, failed ones
-  uint64_t workers_sum;     // over all successful reads
+  uint64_t scans, failed;   // successful ones, failed ones
+  uint64_t workers_sum;     // over all successful scans
   uint64_t most_queued;     // items in its queues
   uint64_t most_queued_ns;  // when: CLOCK_MONOTONIC; in a recording, since its start
   uint32_t least_workers, most_workers;
-  uint32_t starved, pad;  // reads that found it starved, by the rule of docs/thread-pool.md
+  uint32_t starved, pad;  // scans that found it starved, by the rule of docs/thread-pool.md
 };
 
 // The HTTP status with which a request has ended. `request` is its number in labels (base/label.h).
@@ -314,7 +314,7 @@ struct cs_wire_status {
   uint32_t request, status;
 };
 
-// The thread pool at a look that found it starved.
+// The thread pool at a scan that found it starved.
 struct cs_wire_starved {
   uint64_t time_ns, queued;  // like most_queued_ns; items in its queues
   uint32_t workers, pad;

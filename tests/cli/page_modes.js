@@ -191,11 +191,11 @@ async function testGlance() {
     wait.strings = wait.strings.map(name => name === "System.Linq.Enumerable.Sum" ? "Task" :
       name === "Shop.Late.Comer" ? "[idle: timers]" : name);
     data.modes.push(wait);
-    data.pool = "8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks";
+    data.pool = "8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 scans";
   });
   await open(`file://${file}`);
   const waits = (await lines()).find(line => line.startsWith("Longest waits:"));
-  assert((await lines()).includes("Thread pool: 8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks"));
+  assert((await lines()).includes("Thread pool: 8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 scans"));
   assert(waits.startsWith("Longest waits: Cart<Int32>.Work 8.00 ms for Task · "), waits);
   assert(!waits.includes("idle"), waits);
   // A wait for a lock that both modes have counts once.
@@ -229,7 +229,7 @@ async function testGlance() {
     ["Waits for locks: 22.00 ms, held by Cart<Int32>.Work 36.36 %"]);
   // Both in a window of any width, with the first method's name, and what is not covered.
   const narrow = rewrite(holders, "narrow.html", data => {
-    data.pool = "8 workers, nothing queued; not starved in 4 looks";
+    data.pool = "8 workers, nothing queued; not starved in 4 scans";
     data.modes.push({...structuredClone(data.modes[1]), facts: {...data.modes[1].facts, mode: "lock"}});
     data.modes[2].strings = data.modes[2].strings.map(name => name === "[holds System.Object]" ? "[System.Object held by auditor]" : name);
   });
@@ -264,7 +264,7 @@ async function testHeader() {
     const [first] = data.modes;
     for (const mode of ["wall", "alloc", "lock", "wait", "holders", "exception", "gc"])
       data.modes.push({...structuredClone(first), facts: {...first.facts, mode}});
-    data.pool = "8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks";
+    data.pool = "8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 scans";
     data.odd = ["few samples.", "A note that is long. ".repeat(20)];
   });
   const first = () => evaluate(`(() => {

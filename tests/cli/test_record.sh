@@ -90,7 +90,7 @@ grep -qx 'clrsnap: nothing was sampled: the program used too little CPU time; a 
 run 5 "$CLRSNAP" record -F 1 --mode wall -o empty.html -- "$FAKE" empty 5
 grep -qx 'clrsnap: nothing was sampled: the recording was too short ([0-9]* ms); threads are sampled every 1.00 s' err || fail "empty, wall: $(cat err)"
 run 5 "$CLRSNAP" record -o missed.html -- "$FAKE" missed 5
-grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no look came while a thread ran' err ||
+grep -qx 'clrsnap: nothing was sampled: the program used 0.31 s of CPU time, but no scan found a thread running' err ||
   fail "missed: $(cat err)"
 said='the recorder waited for a processor for 1.40 s of 1.60 s'
 run 5 "$CLRSNAP" record -o starved.md -- "$FAKE" starved 5
@@ -98,9 +98,9 @@ grep -qx "clrsnap: nothing was sampled: the program used 0.70 s of CPU time, but
   fail "starved: $(cat err starved.md)"
 run 5 "$CLRSNAP" record --mode cpu,wall -o starved.md -- "$FAKE" starved 5
 grep -qx "clrsnap:   wall: 0 samples: $said" err && grep -q "^clrsnap:   cpu: 0 samples: the program used" err || fail "starved, two modes: $(cat err)"
-# Without a look nothing is known of suspended operations.
+# Without a scan nothing is known of suspended operations.
 run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
-grep -q '^- async: no look at suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no look: $(cat empty.md)"
+grep -q '^- async: no scan for suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no scan: $(cat empty.md)"
 grep -q '</html>' empty.html || fail "empty: no valid page"
 
 # Few samples make no rate; a thread may lose its processor in the handler; a class is one frame.

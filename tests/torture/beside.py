@@ -83,7 +83,7 @@ class Beside(Trial):
         return code
 
     def child(self, parent):
-        # The command's oldest child is the program; one that looks at its thread pool comes later.
+        # The command's oldest child is the program; one that scans its thread pool comes later.
         found = subprocess.run(["pgrep", "-o", "-P", str(parent)], capture_output=True, text=True, check=False).stdout
         if not found:
             raise Failure("the recorded program has ended before anybody looked at it")

@@ -47,8 +47,8 @@ struct cs_async_options {
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err);
 // The same for a process that is read repeatedly: `remote` stays open.
-struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
-                               const struct cs_async_options *options, struct cs_error *err);
+struct cs_async *cs_async_take_from(struct cs_remote *remote, int pid,
+                                    const struct cs_async_options *options, struct cs_error *err);
 void cs_async_free(struct cs_async *async);
 
 // ---- graph.c ----

@@ -221,7 +221,7 @@ static void toggle_freeze(struct watch *w) {
   cs_top_freeze(&w->top, w->moment.frozen);
 }
 
-static bool look(void *context, uint64_t now) {
+static bool on_poll(void *context, uint64_t now) {
   struct watch *w = context;
   feed(w, now);
   enum cs_top_key key = w->screen ? cs_screen_keys(&w->moment) : CS_TOP_NOTHING;
@@ -386,7 +386,7 @@ static int run(struct watch *w) {
     cs_say("%s", err.text);
     return exit_code;
   }
-  w->session.watcher = (struct cs_watcher){w, look, on_signal};
+  w->session.watcher = (struct cs_watcher){w, on_poll, on_signal};
   bool opened = open_screen(w, &err);
   if (opened) cs_session_record(&w->session);
   // The rest of a program that has ended: what arrived since the last table.

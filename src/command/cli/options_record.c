@@ -183,7 +183,7 @@ static bool check_outputs(const struct cs_view *view, bool shared, struct cs_err
   return true;
 }
 
-// The looks are taken from outside, by the command that records one process.
+// The scans are made from outside, by the command that records one process.
 static bool check_async(struct cs_record_options *o, struct cs_error *err) {
   const uint32_t async = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC);
   uint32_t *modes = &o->agent.ask.modes;
@@ -194,7 +194,7 @@ static bool check_async(struct cs_record_options *o, struct cs_error *err) {
   if (o->children) return cs_error_set(err, "async mode is of one process: not with --children");
   if (o->agent.ask.budget_ppm != 0)
     return cs_error_set(err,
-                        "--budget does not cover the looks of async mode, which have a limit "
+                        "--budget does not cover the scans of async mode, which have a limit "
                         "of their own: 1 %% of the time");
   return true;
 }

@@ -159,13 +159,13 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   s->window = o->window_ns != 0 ? &r->window : NULL;
   s->progress = s->progress && !o->children;  // several processes would each show a line
   s->timeline = cs_view_timeline(&o->view);
-  s->looks.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC)) != 0;
-  s->looks.run = cs_looks_run;
-  s->looks.ask = (struct cs_looks_ask){ask->lines != 0, ask->labels != 0};
+  s->scans.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC)) != 0;
+  s->scans.run = cs_scans_run;
+  s->scans.ask = (struct cs_scans_ask){ask->lines != 0, ask->labels != 0};
   // Of one process; and a budget does not cover what an observer costs.
   s->pool.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL)) != 0 && !o->children &&
                    ask->budget_ppm == 0;
-  s->pool.run = cs_pool_looks_run;
+  s->pool.run = cs_pool_scans_run;
   s->recording.lines = ask->lines;
   s->recording.sources = cs_view_sources(&r->options->view);
   s->recording.inlined = ask->inlined;

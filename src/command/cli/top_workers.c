@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Invariants: `top` never waits for the observer; the observer is a child that dies with the
-// command, and is waited for by its own id; if it dies, the kernel resumes the program. The looks'
-// CPU time is at most a fiftieth of a processor's. One thread, in each of the two processes.
-// Signal-safe: no.
+// command, and is waited for by its own id; if it dies, the kernel resumes the program. The scans
+// take at most a fiftieth of a processor. One thread, in each of the two processes. Signal-safe:
+// no.
 #include "cli/top_workers.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@
 #include "cli/stack_parts.h"
 
 enum { CPU_SHARE = 50 };
-#define LEAST_NS 10000000000ull  // from the end of a look to the next one
+#define LEAST_NS 10000000000ull  // from the end of a scan to the next one
 
 // ---- The observer ----
 
-static void run_look(int to, pid_t pid) {
+static void run_scan(int to, pid_t pid) {
   const struct cs_outside_options options = {.once = true};
   struct cs_error err = {""};
   struct cs_top_cause cause = {.place = ""};
@@ -50,7 +50,7 @@ static void run_look(int to, pid_t pid) {
 static void fail(struct cs_top_workers *w, uint64_t now_ns, const char *why) {
   w->cause = (struct cs_top_cause){.place = ""};
   (void)snprintf(w->cause.why, sizeof w->cause.why, "%s", why);
-  w->looked_ns = now_ns;
+  w->scanned_ns = now_ns;
   w->next_ns = now_ns + LEAST_NS;
 }
 
@@ -65,7 +65,7 @@ static void begin(struct cs_top_workers *w, pid_t pid, uint64_t now_ns) {
   if (w->observer == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(ends[0]);
-    if (getppid() == command) run_look(ends[1], pid);
+    if (getppid() == command) run_scan(ends[1], pid);
     _exit(1);
   }
   (void)close(ends[1]);
@@ -91,12 +91,12 @@ static void take(struct cs_top_workers *w, uint64_t now_ns) {
   w->observer = 0;
   (void)close(w->from);
   cause.place[sizeof cause.place - 1] = cause.why[sizeof cause.why - 1] = '\0';
-  // A look at which no worker waits says less than the one before.
+  // A scan that finds no worker waiting says less than the one before.
   if (cause.place[0] != '\0' || cause.why[0] != '\0') w->cause = cause;
   uint64_t cpu_us = 1000000ull * (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                     (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
   uint64_t rest = cpu_us * 1000 * CPU_SHARE;
-  w->looked_ns = now_ns;
+  w->scanned_ns = now_ns;
   w->next_ns = now_ns + (rest > LEAST_NS ? rest : LEAST_NS);
 }
 
@@ -109,7 +109,7 @@ void cs_top_workers_see(struct cs_top_workers *w, pid_t pid, uint64_t now_ns,
   }
   if (w->observer == 0 && now_ns >= w->next_ns) begin(w, pid, now_ns);
   pool->cause = w->cause;
-  pool->cause.age_s = (double)(now_ns - w->looked_ns) / 1e9;
+  pool->cause.age_s = (double)(now_ns - w->scanned_ns) / 1e9;
 }
 
 void cs_top_workers_end(struct cs_top_workers *w) {

@@ -90,7 +90,7 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
     CS_JSON_UINTS(j, {"uncoveredNs", f->ticks.uncovered_ns}, {"nativeThreads", f->ticks.native},
                   {"haltedNs", f->times.halted_ns});
   if (f->mode == CS_WIRE_MODE_ASYNC)
-    CS_JSON_UINTS(j, {"looks", f->looks.looks}, {"looksNs", f->looks.covered_ns});
+    CS_JSON_UINTS(j, {"scans", f->scans.succeeded}, {"scansNs", f->scans.covered_ns});
   put_engine(j, f);
   put_blocked(j, &f->blocked);
   if (f->ended) {

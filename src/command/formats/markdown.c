@@ -82,7 +82,7 @@ static void put_stacks(const struct cs_markdown_section *s, const struct cs_deta
 // ---- The page ----
 
 static void put_pool(const struct cs_facts *f, FILE *out) {
-  if (f->pool.reads == 0) return;
+  if (f->pool.scans == 0) return;
   if (cs_pool_has_cause(f)) {
     cs_print(out, "**");
     cs_pool_put_cause(f, out);

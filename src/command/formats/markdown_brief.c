@@ -17,7 +17,7 @@ void cs_brief_put_first(const struct cs_profile_set *set, unsigned most_name, FI
     if (cs_pool_has_cause(f)) {
       cs_pool_put_cause(f, out);
       cs_print(out, "\n");
-    } else if (f->pool.reads > 0) {
+    } else if (f->pool.scans > 0) {
       cs_print(out, "thread pool: ");
       cs_pool_put(f, out);
       cs_print(out, "\n");

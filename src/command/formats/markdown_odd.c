@@ -16,10 +16,10 @@ enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
 void cs_markdown_say_nothing(const struct cs_facts *f, FILE *out) {
   const struct cs_mode *mode = cs_mode_of(f);
-  if (f->mode == CS_WIRE_MODE_ASYNC && f->looks.looks > 0)
-    cs_print(out, "no operation was suspended at any of %" PRIu64 " looks", f->looks.looks);
+  if (f->mode == CS_WIRE_MODE_ASYNC && f->scans.succeeded > 0)
+    cs_print(out, "no operation was suspended in any of %" PRIu64 " scans", f->scans.succeeded);
   else if (f->mode == CS_WIRE_MODE_ASYNC)
-    cs_print(out, "no look at suspended operations succeeded");
+    cs_print(out, "no scan for suspended operations succeeded");
   else if (mode->timed)
     cs_put_why_nothing(f, out);
   else
@@ -67,14 +67,14 @@ static void check_losses(struct list *l) {
              why != NULL ? why->text : "of reasons that are unknown");
 }
 
-static void check_looks(struct list *l, const struct cs_facts *f) {
-  const char *why = f->looks_why != NULL ? f->looks_why : "";
-  if (f->looks.looks == 0 && f->samples == 0 && item(l))
-    cs_print(l->out, "async: no look at suspended operations succeeded%s%s.\n",
+static void check_scans(struct list *l, const struct cs_facts *f) {
+  const char *why = f->scans_why != NULL ? f->scans_why : "";
+  if (f->scans.succeeded == 0 && f->samples == 0 && item(l))
+    cs_print(l->out, "async: no scan for suspended operations succeeded%s%s.\n",
              why[0] != '\0' ? ": " : "", why);
-  else if (cs_looks_are_few(f) && item(l))
-    cs_print(l->out, "async: few looks (%" PRIu64 "): sums and shares are rough.\n",
-             f->looks.looks);
+  else if (cs_scans_are_few(f) && item(l))
+    cs_print(l->out, "async: few scans (%" PRIu64 "): sums and shares are rough.\n",
+             f->scans.succeeded);
 }
 
 static void check_halts(struct list *l, const struct cs_facts *f) {
@@ -88,7 +88,7 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
   const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
   if (f->mode == CS_WIRE_MODE_ASYNC) {
-    check_looks(l, f);
+    check_scans(l, f);
     return;
   }
   if (mode->timed && f->samples == 0 && item(l)) {

@@ -43,8 +43,8 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->program = cs_recording_get(rec, rec->meta.program);
   f->mode = mode;
   f->hz = mode != CS_WIRE_MODE_ASYNC ? rec->meta.hz : 0;
-  if (mode == CS_WIRE_MODE_ASYNC) f->looks = rec->looks;
-  if (mode == CS_WIRE_MODE_ASYNC) f->looks_why = cs_recording_get(rec, rec->looks_why);
+  if (mode == CS_WIRE_MODE_ASYNC) f->scans = rec->scans;
+  if (mode == CS_WIRE_MODE_ASYNC) f->scans_why = cs_recording_get(rec, rec->scans_why);
   // Reads are of the whole recording.
   if (mode == CS_WIRE_MODE_WALL && rec->only == NULL) f->pool = rec->pool;
   if (mode == CS_WIRE_MODE_CPU) {

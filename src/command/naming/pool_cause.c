@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds the place where most workers of a starved pool wait: the innermost method of the program's
 // own code, and the method of .NET that it has called. Invariant: the numbers in the sentence are
-// those of one look, the one at which most workers waited there. One thread. Signal-safe: no.
+// those of one scan, the one in which most workers waited there. One thread. Signal-safe: no.
 #include "naming/pool_cause.h"
 
 #include <stdio.h>
@@ -15,9 +15,9 @@ enum { NONE = UINT32_MAX };
 
 struct place {
   uint32_t at, in;  // frames of the profile, or NONE
-  uint64_t all;     // workers that waited there, at all looks
-  uint64_t look_ns;
-  uint32_t now, most;  // workers that waited there at the last look, and at the one with the most
+  uint64_t all;     // workers that waited there, in all scans
+  uint64_t scan_ns;
+  uint32_t now, most;  // workers that waited there in the last scan, and in the one with the most
   const struct cs_rec_pool_wait *at_most;
 };
 
@@ -64,8 +64,8 @@ static void add(struct search *s, uint32_t leaf, const struct cs_rec_pool_wait *
     s->places[s->count++] = place;
   }
   struct place *known = &s->places[i];
-  if (known->look_ns != wait->time_ns) known->now = 0;
-  known->look_ns = wait->time_ns;
+  if (known->scan_ns != wait->time_ns) known->now = 0;
+  known->scan_ns = wait->time_ns;
   known->now += wait->threads;
   known->all += wait->threads;
   if (known->now <= known->most) return;
@@ -112,8 +112,8 @@ void cs_pool_cause_find(struct cs_profile *p, const struct cs_recording *rec,
     if (cause == NULL || s.places[i].all > cause->all) cause = &s.places[i];
   if (cause != NULL) {
     struct cs_pool_cause *out = &p->facts.pool_cause;
-    const struct cs_rec_pool_wait *look = cause->at_most;
-    *out = (struct cs_pool_cause){cause->most, look->workers, look->queued, look->time_ns, ""};
+    const struct cs_rec_pool_wait *most = cause->at_most;
+    *out = (struct cs_pool_cause){cause->most, most->workers, most->queued, most->time_ns, ""};
     if (out->workers < out->waiting) out->workers = out->waiting;
     write_place(p, cause, out->place, sizeof out->place);
   }

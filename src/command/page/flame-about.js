@@ -54,9 +54,9 @@ function fillFacts({facts: f, diff, only, tenthsOff}) {
   const count = f.events ?? f.samples;
   fact(`%s ${f.what[count === 1 ? 0 : 1]}`, number.format(count));
   if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
-  if (f.mode === "async" && f.looks > 0)
-    fact("in %s", countText(f.looks, ["look", "looks"]),
-      `They stand for ${(f.looksNs / 1e9).toFixed(1)} s. With few looks, sums and shares are rough`);
+  if (f.mode === "async" && f.scans > 0)
+    fact("in %s", countText(f.scans, ["scan", "scans"]),
+      `They stand for ${(f.scansNs / 1e9).toFixed(1)} s. With few scans, sums and shares are rough`);
   if (f.nativeThreads > 0)
     fact("without %s that never ran managed code", countText(f.nativeThreads, ["thread", "threads"]),
       "Wall mode samples the threads that the runtime knows; cpu mode samples the others, too");
@@ -135,8 +135,8 @@ function emptyText({facts: f, diff}, tree) {
   }
   if (f.samples > 0 || diff?.facts.samples > 0) return "Nothing in this selection.";
   if (f.mode === "async")
-    return f.looks > 0 ? `No operation was suspended at any of ${countText(f.looks, ["look", "looks"])}.` :
-      "No look at suspended operations succeeded.";
+    return f.scans > 0 ? `No operation was suspended in any of ${countText(f.scans, ["scan", "scans"])}.` :
+      "No scan for suspended operations succeeded.";
   if (f.mode === "wall") return "Nothing was sampled: " + (f.durationMs * f.hz < 2000 ?
     "the recording was too short." : "no thread that runs managed code was found.");
   return isTimed(f) ?

@@ -346,7 +346,7 @@ static void put_pool(struct cs_json_writer *j, const struct cs_profile_set *set)
     const struct cs_facts *f = &set->profiles[i].facts;
     char *text = NULL;
     size_t len;
-    FILE *line = f->pool.reads > 0 ? open_memstream(&text, &len) : NULL;
+    FILE *line = f->pool.scans > 0 ? open_memstream(&text, &len) : NULL;
     if (line == NULL) continue;
     if (cs_pool_has_cause(f)) {
       cs_pool_put_cause(f, line);

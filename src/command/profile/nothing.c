@@ -49,9 +49,9 @@ static bool put_cpu(const struct cs_facts *f, FILE *out) {
   if (e->cpu_ns < LEAST_CPU_NS)
     cs_print(out, "none of it on a thread that was sampled");
   else
-    cs_print(out, "no %s",
-             e->used == CS_WIRE_ENGINE_CLOCK ? "look came while a thread ran"
-                                             : "thread took its signal");
+    cs_print(
+        out, "no %s",
+        e->used == CS_WIRE_ENGINE_CLOCK ? "scan found a thread running" : "thread took its signal");
   return true;
 }
 

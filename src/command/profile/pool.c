@@ -22,7 +22,7 @@ void cs_pool_put(const struct cs_facts *f, FILE *out) {
   cs_print(out, "%" PRIu32, pool->least_workers);
   if (pool->most_workers > pool->least_workers)
     cs_print(out, " to %" PRIu32 " workers (mean %.1f)", pool->most_workers,
-             (double)pool->workers_sum / (double)pool->reads);
+             (double)pool->workers_sum / (double)pool->scans);
   else
     cs_print(out, " %s", pool->most_workers == 1 ? "worker" : "workers");
   if (pool->most_queued > 0)
@@ -34,7 +34,7 @@ void cs_pool_put(const struct cs_facts *f, FILE *out) {
     cs_print(out, "; starved in %" PRIu32 " of", pool->starved);
   else
     cs_print(out, "; not starved in");
-  cs_print(out, " %" PRIu64 " %s", pool->reads, pool->reads == 1 ? "look" : "looks");
+  cs_print(out, " %" PRIu64 " %s", pool->scans, pool->scans == 1 ? "scan" : "scans");
   if (pool->failed > 0) cs_print(out, " (%" PRIu64 " more failed)", pool->failed);
   if (pool->starved > 0 && !cs_pool_has_cause(f))
     cs_print(out, ": clrsnap stack PID shows what its workers wait for");

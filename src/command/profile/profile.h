@@ -88,7 +88,7 @@ struct cs_inlined_facts {
       unread;  // methods with inlined methods; methods whose inlining could not be read
 };
 
-// Where most workers of a starved thread pool wait, at one look.
+// Where most workers of a starved thread pool wait, in one scan.
 struct cs_pool_cause {
   uint32_t waiting, workers;  // there; of the pool. waiting 0: the cause is not known
   uint64_t queued, time_ns;   // items; when, since the start
@@ -137,10 +137,10 @@ struct cs_facts {
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
   struct cs_blocked_facts blocked;  // cpu and wall modes
-  struct cs_wire_looks looks;       // async mode only
+  struct cs_wire_scans scans;       // async mode only
   struct cs_wire_pool pool;         // wall mode only
   struct cs_pool_cause pool_cause;
-  const char *looks_why;  // why the last one that failed did; NULL or "": none
+  const char *scans_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
   struct cs_wire_times times;
   struct cs_wire_lost_signals lost_signals;
@@ -167,12 +167,13 @@ static inline const struct cs_mode *cs_mode_of(const struct cs_facts *f) {
   return f->event != 0 ? cs_mode_of_event(f->event) : cs_mode(f->mode);
 }
 
-// Of async mode: does it have so few looks, or do they stand for so much more or less than the time
+// Of async mode: does it have so few scans, or do they stand for so much more or less than the time
 // that was recorded, that its sums and shares are rough?
-static inline bool cs_looks_are_few(const struct cs_facts *f) {
+static inline bool cs_scans_are_few(const struct cs_facts *f) {
   enum { ENOUGH = 10 };
-  double stands_for = (double)f->looks.covered_ns / (double)(f->duration_ns + 1);
-  return f->looks.looks > 0 && (f->looks.looks < ENOUGH || stands_for < 0.75 || stands_for > 1.25);
+  double stands_for = (double)f->scans.covered_ns / (double)(f->duration_ns + 1);
+  return f->scans.succeeded > 0 &&
+         (f->scans.succeeded < ENOUGH || stands_for < 0.75 || stands_for > 1.25);
 }
 
 // Samples per second of the CPU time in which threads could take some; 0: not known.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the last samples of a pool's workers to where they wait. Invariant: a thread counts only if
-// wall mode saw it asleep shortly before the look; a worker that has ended does not count for
+// wall mode saw it asleep shortly before the scan; a worker that has ended does not count for
 // longer than that. One thread. Signal-safe: no.
 #include "recording/pool_waits.h"
 
@@ -24,18 +24,18 @@ static bool waits_now(const struct cs_recording *rec, const struct cs_rec_thread
          thread->wall.held_ns == 0 && thread->wall.time_ns + recent_ns >= now_ns;
 }
 
-void cs_pool_waits_look(struct cs_recording *rec, const struct cs_wire_starved *look) {
+void cs_pool_waits_add_scan(struct cs_recording *rec, const struct cs_wire_starved *scan) {
   struct cs_rec_pool_waits *waits = &rec->pool_waits;
   size_t first = waits->count;
   if (first >= CS_POOL_WAITS_MAX) return;
   for (size_t i = 0; i < rec->thread_count; i++) {
-    if (!waits_now(rec, &rec->threads[i], look->time_ns)) continue;
+    if (!waits_now(rec, &rec->threads[i], scan->time_ns)) continue;
     uint32_t node = rec->threads[i].wall.leaf;
     size_t at = first;
     while (at < waits->count && waits->items[at].node != node) at++;
     if (at == waits->count)
-      cs_pool_waits_add(waits, &(struct cs_rec_pool_wait){look->time_ns, look->queued,
-                                                          look->workers, node, 0, 0});
+      cs_pool_waits_add(waits, &(struct cs_rec_pool_wait){scan->time_ns, scan->queued,
+                                                          scan->workers, node, 0, 0});
     waits->items[at].threads++;
   }
 }

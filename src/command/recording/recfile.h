@@ -52,7 +52,7 @@ enum cs_file_kind {
   CS_FILE_IMAGES,        // u32 images, u32 of them without names; string: which, and why
   CS_FILE_LOST_SIGNALS,  // struct cs_wire_lost_signals
   CS_FILE_SMALL_STACKS,  // struct cs_wire_small_stacks
-  CS_FILE_LOOKS,         // struct cs_wire_looks, string: why
+  CS_FILE_SCANS,         // struct cs_wire_scans, string: why
   CS_FILE_POOL,          // struct cs_wire_pool
   CS_FILE_POOL_WAITS,    // u32 count, u32 0; count * struct cs_rec_pool_wait
   CS_FILE_STATUS,        // struct cs_wire_status
@@ -92,7 +92,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 32 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
-                   sizeof(struct cs_wire_looks) == 56 &&
+                   sizeof(struct cs_wire_scans) == 56 &&
                    sizeof(struct cs_wire_lost_signals) == 24 &&
                    sizeof(struct cs_wire_small_stacks) == 8 && sizeof(struct cs_wire_pool) == 56 &&
                    sizeof(struct cs_wire_status) == 8 && sizeof(struct cs_wire_times) == 32,

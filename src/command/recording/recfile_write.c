@@ -125,7 +125,7 @@ enum cs_file_kind cs_file_kind_of(uint32_t wire_kind) {
       [CS_WIRE_MODULE] = CS_FILE_MODULE,
       [CS_WIRE_LOST_SIGNALS] = CS_FILE_LOST_SIGNALS,
       [CS_WIRE_SMALL_STACKS] = CS_FILE_SMALL_STACKS,
-      [CS_WIRE_LOOKS] = CS_FILE_LOOKS,
+      [CS_WIRE_SCANS] = CS_FILE_SCANS,
       [CS_WIRE_POOL] = CS_FILE_POOL,
       [CS_WIRE_STATUS] = CS_FILE_STATUS,
       [CS_WIRE_TIMES] = CS_FILE_TIMES,

@@ -352,10 +352,10 @@ static bool add_engine(struct cs_recording *rec, const struct cs_wire_record *r)
   return true;
 }
 
-static bool add_looks(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_scans(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_text why;
-  if (!cs_decode_looks(r, &rec->looks, &why)) return false;
-  rec->looks_why = add_text(rec, why);
+  if (!cs_decode_scans(r, &rec->scans, &why)) return false;
+  rec->scans_why = add_text(rec, why);
   return true;
 }
 
@@ -407,8 +407,8 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return add_events(rec, r);
     case CS_WIRE_STATUS:
       return add_status(rec, r);
-    case CS_WIRE_LOOKS:
-      return add_looks(rec, r);
+    case CS_WIRE_SCANS:
+      return add_scans(rec, r);
     case CS_WIRE_POOL:
       return CS_DECODE(r, CS_WIRE_POOL, &rec->pool);
     case CS_WIRE_TICKS:

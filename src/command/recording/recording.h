@@ -89,7 +89,7 @@ struct cs_held {
 };
 
 // Where the workers of a starved thread pool wait (pool_waits.h).
-// Workers that waited on one stack at one look. The file has it in this form.
+// Workers that waited on one stack at one scan. The file has it in this form.
 struct cs_rec_pool_wait {
   uint64_t time_ns, queued;  // when, since the start; the items in the pool's queues
   uint32_t workers;          // that the pool had
@@ -98,7 +98,7 @@ struct cs_rec_pool_wait {
 };
 
 struct cs_rec_pool_waits {
-  struct cs_rec_pool_wait *items;  // look by look
+  struct cs_rec_pool_wait *items;  // scan by scan
   size_t count, capacity;
 };
 
@@ -160,8 +160,8 @@ struct cs_recording {
   struct cs_wire_put_off put_off;            // zero: none was
   struct cs_wire_ticks ticks;                // zero: none was skipped
   struct cs_wire_times times;                // zero: not known
-  struct cs_wire_looks looks;                // zero: async mode was not recorded
-  uint32_t looks_why;                        // string id
+  struct cs_wire_scans scans;                // zero: async mode was not recorded
+  uint32_t scans_why;                        // string id
   struct cs_wire_pool pool;                  // zero: the thread pool was not read
   struct cs_rec_pool_waits pool_waits;       // empty: it was not starved
   struct cs_wire_lost_signals lost_signals;  // zero: all threads took their signals

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The observer: one look in each period of time, at a random moment of it, and what was seen as
-// records. Invariants: the periods have no gaps, so that a look stands for its period, and one that
+// The observer: one scan in each period of time, at a random moment of it, and what was seen as
+// records. Invariants: the periods have no gaps, so that a scan stands for its period, and one that
 // failed is made up for by the next; a period is long enough that stops take one hundredth of the
 // time, and the observer a twentieth of a processor's; nothing is written, and nothing waited for,
 // while the process is stopped. One thread. Signal-safe: no.
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "process/proc.h"
-#include "session/looks.h"
+#include "session/scans.h"
 
 enum {
   FIRST_FUNCTION = 0x3FFFFFFF,  // ids go down from here; the agent's go up from 1
@@ -32,7 +32,7 @@ enum {
 #define FIRST_PERIOD_NS 500000000ull
 #define LEAST_PERIOD_NS 200000000ull
 #define MOST_PERIOD_NS 60000000000ull
-// A look that takes longer would be incomplete, and is not used; nor is one for which a thread does
+// A scan that takes longer would be incomplete, and is not used; nor is one for which a thread does
 // not stop.
 static const double stop_limit_s = 0.25;
 #define STOP_PATIENCE_NS 100000000ull
@@ -40,15 +40,15 @@ static const double stop_limit_s = 0.25;
 struct observer {
   int to;
   pid_t pid;
-  struct cs_looks_ask ask;
+  struct cs_scans_ask ask;
   struct cs_strings functions, places;  // that were announced
   struct cs_map routes;                 // ids of functions, by number of the recording's endpoint
   uint8_t *bytes;                       // records that are to be written
   size_t used, capacity;
   size_t record;          // where the one that is being made begins
-  uint64_t *step_frames;  // of the look at hand, by step; 0: not asked for yet
-  struct cs_wire_looks totals;
-  double unread;  // operations whose contexts could not be read, in all looks
+  uint64_t *step_frames;  // of the scan at hand, by step; 0: not asked for yet
+  struct cs_wire_scans totals;
+  double unread;  // operations whose contexts could not be read, in all scans
   char why[sizeof((struct cs_error *)0)->text];
   uint64_t frames[MOST_FRAMES];  // of the sample at hand, leaf first
 };
@@ -97,7 +97,7 @@ static bool send_all(struct observer *l) {
 }
 
 static void put_totals(struct observer *l) {
-  begin(l, CS_WIRE_LOOKS, 0);
+  begin(l, CS_WIRE_SCANS, 0);
   put(l, &l->totals, sizeof l->totals);
   put_text(l, l->why);
   end(l);
@@ -136,9 +136,9 @@ static void put_function(struct observer *l, uint32_t id, const struct cs_async_
 
 static void put_place(struct observer *l, uint64_t frame, const struct cs_async_step *step) {
   bool exact = true;
-  struct cs_looks_place place = {cs_key_of(frame, exact, true), step->line,
+  struct cs_scans_place place = {cs_key_of(frame, exact, true), step->line,
                                  (uint32_t)strlen(step->file)};
-  begin(l, CS_LOOKS_PLACE, 0);
+  begin(l, CS_SCANS_PLACE, 0);
   put(l, &place, sizeof place);
   put(l, step->file, place.file_size);
   end(l);
@@ -220,7 +220,7 @@ static void put_sample(struct observer *l, const struct cs_async *async,
   end(l);
 }
 
-static void put_look(struct observer *l, const struct cs_async *async, uint64_t at_ns,
+static void put_scan(struct observer *l, const struct cs_async *async, uint64_t at_ns,
                      uint64_t covered_ns) {
   put_routes(l, &async->labels);
   l->step_frames = cs_allocate((async->tree.step_count + 1) * sizeof *l->step_frames);
@@ -231,12 +231,12 @@ static void put_look(struct observer *l, const struct cs_async *async, uint64_t 
   }
   free(l->step_frames);
   l->totals.unread = (uint32_t)(l->unread < UINT32_MAX ? l->unread + 0.5 : UINT32_MAX);
-  l->totals.looks++;
+  l->totals.succeeded++;
   l->totals.operations += async->operations;
   l->totals.covered_ns += covered_ns;
 }
 
-// ---- Looks ----
+// ---- Scans ----
 
 static void sleep_until(uint64_t ns) {
   const struct timespec until = cs_timespec_of(ns);
@@ -251,21 +251,21 @@ static uint64_t random_below(uint64_t limit) {
   return number % limit;
 }
 
-// Returns whether the look can be used. *stopped_ns: for how long the process was stopped.
-static bool look(struct observer *l, struct cs_remote *remote, uint64_t covered_ns,
+// Returns whether the scan can be used. *stopped_ns: for how long the process was stopped.
+static bool scan(struct observer *l, struct cs_remote *remote, uint64_t covered_ns,
                  uint64_t *stopped_ns) {
   const struct cs_async_options options = {
       .limit_s = stop_limit_s, .tries = TRIES, .contexts = l->ask.labels};
   struct cs_error err = {""};
   uint64_t at_ns = cs_clock_now_ns();
-  struct cs_async *async = cs_async_look(remote, l->pid, &options, &err);
+  struct cs_async *async = cs_async_take_from(remote, l->pid, &options, &err);
   cs_remote_release_late(remote);
   *stopped_ns = async != NULL ? async->stopped_ns + async->tried_ns : cs_clock_now_ns() - at_ns;
   l->totals.stopped_ns += *stopped_ns;
   uint64_t longest = async != NULL ? async->stopped_ns : *stopped_ns;
   if (longest > l->totals.longest_ns) l->totals.longest_ns = longest;
   bool usable = async != NULL && !async->late && async->lost_bytes == 0 && async->too_many == 0;
-  if (usable) put_look(l, async, at_ns, covered_ns);
+  if (usable) put_scan(l, async, at_ns, covered_ns);
   if (!usable)
     (void)snprintf(l->why, sizeof l->why, "%s",
                    async == NULL ? err.text
@@ -286,7 +286,7 @@ static uint64_t next_period(const struct observer *l, uint64_t stopped_ns, uint6
   return period < MOST_PERIOD_NS ? period : MOST_PERIOD_NS;
 }
 
-static void look_on(struct observer *l, struct cs_remote *remote) {
+static void scan_on(struct observer *l, struct cs_remote *remote) {
   uint64_t first_ns = cs_clock_now_ns(), begin_ns = first_ns, period = FIRST_PERIOD_NS, owed = 0;
   uint64_t stopped;
   unsigned failures = 0;
@@ -294,7 +294,7 @@ static void look_on(struct observer *l, struct cs_remote *remote) {
     sleep_until(begin_ns + random_below(period));
     if (cs_proc_has_ended(l->pid)) return;
     uint64_t cpu = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-    bool usable = look(l, remote, owed + period, &stopped);
+    bool usable = scan(l, remote, owed + period, &stopped);
     if (!usable && cs_proc_has_ended(l->pid)) return;
     owed = usable ? 0 : owed + period;
     failures = usable ? 0 : failures + 1;
@@ -307,7 +307,7 @@ static void look_on(struct observer *l, struct cs_remote *remote) {
   }
 }
 
-void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask) {
+void cs_scans_run(int to, pid_t pid, const struct cs_scans_ask *ask) {
   struct observer *l = calloc(1, sizeof *l);
   struct cs_error err = {""};
   if (l == NULL) return;
@@ -321,7 +321,7 @@ void cs_looks_run(int to, pid_t pid, const struct cs_looks_ask *ask) {
   struct cs_remote *remote = cs_remote_open(pid, &err);
   if (remote != NULL) {
     cs_remote_set_timeout(remote, STOP_PATIENCE_NS);
-    look_on(l, remote);
+    scan_on(l, remote);
     cs_remote_close(remote);
     return;
   }

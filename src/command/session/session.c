@@ -161,7 +161,7 @@ static void take_signals(struct cs_session *s) {
   struct signalfd_siginfo info;
   for (size_t i = 0; i <= CS_COUNT(forwarded); i++) {
     if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info) break;
-    if (s->watcher.look != NULL && info.ssi_signo != SIGCHLD)
+    if (s->watcher.poll != NULL && info.ssi_signo != SIGCHLD)
       s->watcher.signal(s->watcher.context, (int)info.ssi_signo);
     else if (s->attached != 0)
       obey(s, (int)info.ssi_signo);
@@ -196,10 +196,10 @@ static void take_records(struct cs_session *s) {
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
   if (s->consumer.tail != first) s->alive_ns = now;
-  cs_looks_take(&s->looks, s->began_ns, &s->recording, &s->file);
-  cs_looks_take(&s->pool, s->began_ns, &s->recording, &s->file);
+  cs_scans_take(&s->scans, s->began_ns, &s->recording, &s->file);
+  cs_scans_take(&s->pool, s->began_ns, &s->recording, &s->file);
   cs_recfile_flush(&s->file, &s->recording);
-  if (s->watcher.look != NULL && !s->watcher.look(s->watcher.context, cs_clock_now_ns()))
+  if (s->watcher.poll != NULL && !s->watcher.poll(s->watcher.context, cs_clock_now_ns()))
     s->enough = true;
   if (s->timeline) return;
   s->recording.sample_count = s->file.samples = 0;
@@ -278,15 +278,15 @@ static void end_agent(struct cs_session *s) {
 }
 
 // The process that the agent is in, which need not be the one that was started.
-static void start_looks(struct cs_session *s) {
+static void start_scans(struct cs_session *s) {
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
   if (s->began_ns == 0 || !s->recording.started) return;
-  if (s->looks.wanted && !s->looks.started)
-    cs_looks_start(&s->looks, s->attached != 0 || agent == 0 ? s->child : agent, &s->recording,
+  if (s->scans.wanted && !s->scans.started)
+    cs_scans_start(&s->scans, s->attached != 0 || agent == 0 ? s->child : agent, &s->recording,
                    &s->file);
   // The agent's PID may be that of another namespace, and the pool another program's.
   if (s->pool.wanted && !s->pool.started && (s->attached != 0 || agent == s->child))
-    cs_looks_start(&s->pool, s->child, &s->recording, &s->file);
+    cs_scans_start(&s->pool, s->child, &s->recording, &s->file);
 }
 
 static bool is_interrupted(const struct cs_session *s) {
@@ -309,7 +309,7 @@ void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data
 // While few records arrive, the ring is polled less often: each time costs the program's processors
 // some 100 us. Never waits beyond the end of the recording.
 static int pause_ms(const struct cs_session *s, uint64_t taken) {
-  bool calm = s->began_ns != 0 && s->watcher.look == NULL && taken < s->consumer.capacity / 32;
+  bool calm = s->began_ns != 0 && s->watcher.poll == NULL && taken < s->consumer.capacity / 32;
   if (!calm && s->consumer.header->budget_ppm == 0) return POLL_MS;
   uint64_t end = s->limit_ns > 0 && s->began_ns > 0 ? s->began_ns + s->limit_ns : UINT64_MAX;
   uint64_t now = cs_clock_now_ns(), left_ms = end > now ? (end - now) / 1000000 + 1 : 0;
@@ -328,17 +328,17 @@ void cs_session_record(struct cs_session *s) {
     look_for_exec(s, now);
     // Checked before the records are taken, so that all that was committed before the end is taken.
     bool over = s->child_ended || agent_has_finished(s) || agent_died(s) || is_interrupted(s) ||
-                (s->replaced && s->watcher.look == NULL);
+                (s->replaced && s->watcher.poll == NULL);
     take_records(s);
     taken = s->consumer.tail - before;
-    start_looks(s);
+    start_scans(s);
     if (over || s->enough || time_is_up(s, now)) break;
     if (s->window != NULL && s->began_ns > 0)
       cs_window_advance(s->window, now - s->began_ns, false);
     show_progress(s, now);
   }
-  cs_looks_end(&s->looks, s->began_ns, &s->recording, &s->file);
-  cs_looks_end(&s->pool, s->began_ns, &s->recording, &s->file);
+  cs_scans_end(&s->scans, s->began_ns, &s->recording, &s->file);
+  cs_scans_end(&s->pool, s->began_ns, &s->recording, &s->file);
   end_agent(s);
   note_agent(s, cs_clock_now_ns());
   cs_consumer_hide(&s->consumer);
@@ -375,8 +375,8 @@ void cs_session_close(struct cs_session *s) {
   // An attach that failed after the agent had begun leaves it recording.
   if (s->consumer.header != NULL) cs_consumer_stop(&s->consumer);
   cs_consumer_destroy(&s->consumer);
-  cs_looks_close(&s->looks);
-  cs_looks_close(&s->pool);
+  cs_scans_close(&s->scans);
+  cs_scans_close(&s->pool);
   cs_recfile_close(&s->file);
   cs_recording_free(&s->recording);
   if (s->signals >= 0) (void)close(s->signals);

@@ -9,7 +9,7 @@
 
 #include "process/witness.h"
 #include "recording/recfile.h"
-#include "session/looks.h"
+#include "session/scans.h"
 #include "session/window.h"
 #include "wire/consumer.h"
 
@@ -18,7 +18,7 @@ struct cs_watcher {
   void *context;
   // Called when records have been taken in; `recording.samples` has the new samples. Returns
   // false to end the recording.
-  bool (*look)(void *context, uint64_t now_ns);
+  bool (*poll)(void *context, uint64_t now_ns);
   void (*signal)(void *context, int number);
 };
 
@@ -26,8 +26,8 @@ struct cs_session {
   struct cs_consumer consumer;
   struct cs_recording recording;
   struct cs_recfile file;    // open if the recording itself is an output
-  struct cs_looks looks;     // of async mode
-  struct cs_looks pool;      // of the thread pool
+  struct cs_scans scans;     // of async mode
+  struct cs_scans pool;      // of the thread pool
   struct cs_window *window;  // NULL: nothing is pushed during the recording
   bool timeline;             // an output shows samples one by one
   pid_t child;               // or the process that was attached to
@@ -49,7 +49,7 @@ struct cs_session {
   bool replaced;             // another program has taken the place of the agent's (execve)
   uint64_t progress_ns;      // when the progress line was last written; 0: there is none
   bool progress;             // stderr is a terminal
-  struct cs_watcher watcher;  // look NULL: none
+  struct cs_watcher watcher;  // poll NULL: none
   bool enough;                // it has ended the recording
 };
 

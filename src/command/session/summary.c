@@ -82,8 +82,8 @@ static void print_halts(const struct cs_facts *f, FILE *out) {
   cs_print(out, "\n");
 }
 
-// Rounds of looks at all threads that there was no time for. In a moment there are too few for a
-// rate: the first ones take longest, since all threads are walked and named for the first time.
+// Scans of all threads that there was no time for. In a moment there are too few for a rate: the
+// first ones take longest, since all threads are walked and named for the first time.
 static void print_rounds(const struct cs_facts *f, FILE *out) {
   const struct cs_wire_ticks *t = &f->ticks;
   if (t->left_out <= (t->taken + t->left_out) / NOTICEABLE) return;
@@ -121,46 +121,47 @@ static void print_sleepers(const struct cs_profile *p, FILE *out) {
   if (f->ticks.uncovered_ns > f->weight / 100) {
     cs_print(out, PREFIX "  not covered: ");
     cs_put_amount(out, CS_UNIT_NS, f->ticks.uncovered_ns);
-    cs_print(out, " of threads, before the first look at them or after the last one\n");
+    cs_print(out, " of threads, before the first scan that found them or after the last one\n");
   }
   print_rounds(f, out);
 }
 
-// Async mode: what the looks cost, and what they do not see.
-static void print_looks(const struct cs_facts *f, FILE *out) {
-  const struct cs_wire_looks *l = &f->looks;
+// Async mode: what the scans cost, and what they do not see.
+static void print_scans(const struct cs_facts *f, FILE *out) {
+  const struct cs_wire_scans *l = &f->scans;
   if (f->mode != CS_WIRE_MODE_ASYNC) return;
-  cs_print(out, PREFIX "async mode: %" PRIu64 " %s at suspended operations", l->looks,
-           cs_plural(l->looks, "look", "looks"));
-  if (l->looks > 0)
-    cs_print(out, ", %.0f operations on average", (double)l->operations / (double)l->looks);
+  cs_print(out, PREFIX "async mode: %" PRIu64 " %s for suspended operations", l->succeeded,
+           cs_plural(l->succeeded, "scan", "scans"));
+  if (l->succeeded > 0)
+    cs_print(out, ", %.0f operations on average", (double)l->operations / (double)l->succeeded);
   if (l->stopped_ns > 0)
     cs_print(out, "; the program was stopped for %.1f ms in all, %.1f ms at most",
              (double)l->stopped_ns / 1e6, (double)l->longest_ns / 1e6);
   cs_print(out, "\n");
-  if (cs_looks_are_few(f))
+  if (cs_scans_are_few(f))
     cs_print(out,
              PREFIX
-             "  few looks: sums and shares are rough (they stand for %.1f s of the %.1f s "
+             "  few scans: sums and shares are rough (they stand for %.1f s of the %.1f s "
              "recorded)\n",
              (double)l->covered_ns / 1e9, (double)f->duration_ns / 1e9);
   if (l->failed > 0 || l->ended != 0)
     cs_print(
         out, PREFIX "  %" PRIu64 " %s, %s%s\n", l->failed,
-        cs_plural(l->failed, "look failed", "looks failed"), f->looks_why,
+        cs_plural(l->failed, "scan failed", "scans failed"), f->scans_why,
         l->ended != 0 ? "; it was given up, and the rest of the time is not in async mode" : "");
   if (l->unread > 0)
     cs_print(out,
              PREFIX
-             "  %.1f %s at a look on average without a label, because their context could "
+             "  %.1f %s per scan on average without a label, because their context could "
              "not be read\n",
-             (double)l->unread / (double)l->looks, cs_plural(l->unread, "operation", "operations"));
+             (double)l->unread / (double)l->succeeded,
+             cs_plural(l->unread, "operation", "operations"));
   cs_print(out, PREFIX
            "  not seen: what completes a TaskCompletionSource, names of runtime-async methods\n");
 }
 
 static void print_pool(const struct cs_facts *f, FILE *out) {
-  if (f->pool.reads == 0) return;
+  if (f->pool.scans == 0) return;
   if (cs_pool_has_cause(f)) {
     cs_print(out, PREFIX);
     cs_pool_put_cause(f, out);
@@ -470,7 +471,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_labels(set, samples, out);
   for (size_t i = 0; i < set->count; i++) print_halts(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i], out);
-  for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) print_scans(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_pool(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) cs_print_blocked(&set->profiles[i].facts, out);
   cs_print_asks(f, out);

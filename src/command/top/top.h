@@ -129,13 +129,13 @@ struct cs_top_proc {
 bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns);
 void cs_top_proc_free(struct cs_top_proc *proc);
 
-// Where most workers of a starved pool wait, with the numbers of the look that has found it.
+// Where most workers of a starved pool wait, with the numbers of the scan that has found it.
 struct cs_top_cause {
   uint32_t waiting, workers;  // workers that wait there, of how many
   uint64_t queued;
-  double age_s;     // since the look
+  double age_s;     // since the scan
   char place[512];  // "Task.Wait at Shop.Cart.Load (Cart.cs:12)"; "": not known
-  char why[256];    // the place cannot be known; "": no look has ended yet
+  char why[256];    // the place cannot be known; "": no scan has ended yet
 };
 
 // The thread pool, of the counters' last second and of the kernel's states.

@@ -62,7 +62,7 @@ if [ "$WHAT" = segments ]; then
   grep -q libclrgc.so "/proc/$pid/maps" || skip "the runtime has no libclrgc.so"
 fi
 agrees 100
-# From now on, every look must be right.
+# From now on, every scan must be right.
 for _ in 1 2 3 4 5; do agrees 1; done
 pass "$WHAT: chains, counts and lines"
 
@@ -93,14 +93,14 @@ wait $launcher || { cat "$WORK/err"; fail "the program ended with $?"; }
 grep -q done "$WORK/said" || fail "the program has not come to its end"
 if [ "$WHAT" = release ]; then refused 1 "there is no process $pid" "$pid"; fi
 if [ "$WHAT" = debug ]; then
-  # Killed while it is looked at: a look is complete, or one sentence says why not.
+  # Killed while it is scanned: a scan is complete, or one sentence says why not.
   start_app
   (sleep 0.2 && kill -9 "$pid") &
   while kill -0 "$pid" 2> /dev/null; do
     rc=0
     "$CLRSNAP" async --json "$pid" > "$WORK/json" 2> "$WORK/err" || rc=$?
     if [ $rc = 0 ]; then
-      grep -q '"complete":true' "$WORK/json" || fail "a program that was killed: not all was looked at, and that is not said"
+      grep -q '"complete":true' "$WORK/json" || fail "a program that was killed: not all was scanned, and that is not said"
     else
       grep -Eq "process $pid( has ended|$)" "$WORK/err" && [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/json" ] ||
         { cat "$WORK/err"; fail "a program that was killed: $rc"; }

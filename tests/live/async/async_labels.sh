@@ -44,10 +44,10 @@ record() {
 
 for duration in 6 30 60; do
   record $duration
-  looks=$(sed -nE 's/.*async mode: ([0-9]+) looks? at .*/\1/p' err)
-  [ "${looks:-0}" -ge 16 ] && break
+  scans=$(sed -nE 's/.*async mode: ([0-9]+) scans? for .*/\1/p' err)
+  [ "${scans:-0}" -ge 16 ] && break
 done
-[ "${looks:-0}" -ge 8 ] || { cat err; fail "$looks looks in $duration s"; }
+[ "${scans:-0}" -ge 8 ] || { cat err; fail "$scans scans in $duration s"; }
 ! grep -q "could not be read" err || { cat err; fail "a context has a form that is not known"; }
 
 "$CLRSNAP" report --mode async --by-route --format collapsed -o by.txt r.clrsnap 2> report.err || { cat report.err; fail "report --by-route"; }
@@ -67,14 +67,14 @@ for line in open("out"):
     if line.startswith("counted "):
         route, ms = line[len("counted "):].rsplit(" ", 1)
         truth[route] = int(ms)
-# A route that awaits only part of the time is met by chance: of so many requests, with probability p at each look.
-CLIENTS, LOOKS = {"GET /left/{id:int}": 5, "PUT /right/{name}": 4}, int(sys.argv[2])
+# A route that awaits only part of the time is met by chance: of so many requests, with probability p in each scan.
+CLIENTS, SCANS = {"GET /left/{id:int}": 5, "PUT /right/{name}": 4}, int(sys.argv[2])
 margins = {}
 for route in truth:
     p, clients = 1, CLIENTS.get(route, 1)
     if route in CLIENTS:
         p = min(truth[route] / (clients * truth["GET /first"]), 1)
-    margins[route] = max(0.2, 4 * ((1 - p) / (p * clients) / (LOOKS / 2)) ** 0.5)
+    margins[route] = max(0.2, 4 * ((1 - p) / (p * clients) / (SCANS / 2)) ** 0.5)
 if sys.argv[3:] == ["swapped"]:
     truth["GET /left/{id:int}"], truth["GET /first"] = truth["GET /first"], truth["GET /left/{id:int}"]
 found = dict.fromkeys(ROUTES, 0)
@@ -90,11 +90,11 @@ for route, ns in found.items():
     print(f"{route}: {100 * share:.1f} %, the service counts {100 * counted:.1f} %")
     assert abs(share - counted) < margins[route] * counted, f"{route} has a wrong share"
 END
-python3 shares.py by.txt "$looks" || { cat err; fail "routes and shares"; }
+python3 shares.py by.txt "$scans" || { cat err; fail "routes and shares"; }
 # The check notices a wrong share, a label that is missing, and one that is another request's.
-python3 shares.py by.txt "$looks" swapped > /dev/null 2>&1 && fail "wrong shares are not noticed"
+python3 shares.py by.txt "$scans" swapped > /dev/null 2>&1 && fail "wrong shares are not noticed"
 sed 's/^job;//' by.txt > without.txt
-python3 shares.py without.txt "$looks" > /dev/null 2>&1 && fail "missing labels are not noticed"
+python3 shares.py without.txt "$scans" > /dev/null 2>&1 && fail "missing labels are not noticed"
 sed 's/^GET .second[^;]*;/GET \/first;/' by.txt > other.txt
-python3 shares.py other.txt "$looks" > /dev/null 2>&1 && fail "wrong labels are not noticed"
-pass "$looks looks"
+python3 shares.py other.txt "$scans" > /dev/null 2>&1 && fail "wrong labels are not noticed"
+pass "$scans scans"

@@ -30,15 +30,15 @@ for line in sys.stdin:
 sys.exit("no such line, the last one was " + line)' "$1"
 }
 
-# recorded REGEX: so says the summary of a recording in wall mode. It lasts until there have been three looks, however slow
+# recorded REGEX: so says the summary of a recording in wall mode. It lasts until there have been three scans, however slow
 # the machine is.
 # With CAUSE, it also says that as the cause of a starved pool.
 recorded() {
-  local duration looks cause=${2:-}
+  local duration scans cause=${2:-}
   for duration in 3 20 60; do
     timeout 300 "$CLRSNAP" record --mode wall --lines -F 20 -d $duration -o "$WORK/r.clrsnap" "$PID" > "$WORK/err" 2>&1 || { cat "$WORK/err"; fail "record"; }
-    looks=$(sed -nE 's/^clrsnap: pool: .* ([0-9]+) looks?.*/\1/p' "$WORK/err")
-    [ "${looks:-0}" -ge 3 ] && break
+    scans=$(sed -nE 's/^clrsnap: pool: .* ([0-9]+) scans?.*/\1/p' "$WORK/err")
+    [ "${scans:-0}" -ge 3 ] && break
   done
   [ -z "$cause" ] || grep -qE "^clrsnap: the pool is starved: $cause [(]at [0-9.]+ s[)]\$" "$WORK/err" || { cat "$WORK/err"; fail "the recording does not say the cause: $cause"; }
   grep -qE "^clrsnap: pool: $1\$" "$WORK/err" || { cat "$WORK/err"; fail "the recording does not say: $1"; }
@@ -75,7 +75,7 @@ top "pool['starved'] and [pool.get('wait', {}).get(k) for k in ('place', 'waitin
 timeout 300 "$CLRSNAP" top --text --interval 1 -n 90 "$PID" 2> "$WORK/err" |
   grep -qE "^the pool is starved: 7 of 8 workers wait in Task.Wait at Program.Blocking$pattern; 32 items queued \([0-9]+ s ago\)\$" ||
   fail "top does not say where the workers wait"
-recorded '8 workers, at most 32 items queued [(]at [0-9.]+ s[)]; starved in [0-9]+ of [0-9]+ looks( .*)?' \
+recorded '8 workers, at most 32 items queued [(]at [0-9.]+ s[)]; starved in [0-9]+ of [0-9]+ scans( .*)?' \
   "7 of 8 workers wait in Task.Wait at Program.Blocking$recorded; 32 items queued"
 end
 pass "a starved pool"
@@ -87,7 +87,7 @@ launch_app busy
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool under load"; done
 end
 launch_app brief
-recorded '.*; not starved in [0-9]+ looks.*'
+recorded '.*; not starved in [0-9]+ scans.*'
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool whose workers wait for a moment"; done
 top 'pool["completed_per_s"] > 0' || fail "top: a pool that works"
 ! top 'pool["starved"]' 4 2> "$WORK/top" || fail "top: a pool whose workers wait for a moment"

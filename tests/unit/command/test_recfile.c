@@ -175,9 +175,9 @@ static size_t send_waits(void) {
     put(&(uint64_t){1ull << 32 | 12}, sizeof(uint64_t));
     end(CS_WIRE_SAMPLE);
   }
-  cs_pool_waits_look(&live, &(struct cs_wire_starved){400000000, 212, 3, 0});
-  cs_pool_waits_look(&live,
-                     &(struct cs_wire_starved){9400000000, 5, 3, 0});  // no sample is so late
+  cs_pool_waits_add_scan(&live, &(struct cs_wire_starved){400000000, 212, 3, 0});
+  cs_pool_waits_add_scan(&live,
+                         &(struct cs_wire_starved){9400000000, 5, 3, 0});  // no sample is so late
   return live.pool_waits.count;
 }
 
@@ -211,7 +211,7 @@ static void make_recording(void) {
   end(CS_WIRE_SMALL_STACKS);
   assert_int_equal(live.small_stacks.small, 12);
   begin();
-  put(&(struct cs_wire_pool){.reads = 40,
+  put(&(struct cs_wire_pool){.scans = 40,
                              .workers_sum = 900,
                              .most_queued = 212,
                              .most_queued_ns = 3100000000,
@@ -317,7 +317,7 @@ static struct outcome read_bytes(const uint8_t *bytes, size_t size) {
 }
 
 #define POOL \
-  "4 to 40 workers (mean 22.5), at most 212 items queued (at 3.1 s); starved in 31 of 40 looks"
+  "4 to 40 workers (mean 22.5), at most 212 items queued (at 3.1 s); starved in 31 of 40 scans"
 
 #define CAUSE                                                                                   \
   "the pool is starved: 1 of 3 workers waits in Cart<T>.Method2 at Shop.Cart<T>.Method1(int); " \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# async_looks.sh BUILD SOURCE MATERIAL [VERSION]: record --mode wall --async of tests/apps/Suspended, whose suspended operations are known and do
-# not change: each chain has its number of operations times the time that the looks stand for. The command may be killed
-# at any moment, and so may its process that looks: the program runs on, and ends as it does without.
+# async_scans.sh BUILD SOURCE MATERIAL [VERSION]: record --mode wall --async of tests/apps/Suspended, whose suspended operations are known and do
+# not change: each chain has its number of operations times the time that the scans stand for. The command may be killed
+# at any moment, and so may its process that scans: the program runs on, and ends as it does without.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap
@@ -19,7 +19,7 @@ refused() {
 refused "async mode goes with wall mode" --async -- true
 refused "async mode goes with wall mode" --mode async -- true
 refused "not with --children" --mode wall --async --children -- true
-refused "--budget does not cover the looks" --mode wall --async --budget 1% -- true
+refused "--budget does not cover the scans" --mode wall --async --budget 1% -- true
 
 mkfifo in
 timeout -k 5 300 "${target[@]}" < in > said 2> app.err &
@@ -45,15 +45,15 @@ stands() {
   fail "$1: the program stands still"
 }
 
-# Until there were five looks, however slow the machine is.
+# Until there were five scans, however slow the machine is.
 for duration in 4 20 60; do
   timeout 300 "$CLRSNAP" record --mode wall --async --lines -F 20 -d $duration -o r.clrsnap "$pid" 2> err || { cat err; fail "record"; }
-  looks=$(sed -nE 's/.*async mode: ([0-9]+) looks? at .*/\1/p' err)
-  [ "${looks:-0}" -ge 5 ] && break
+  scans=$(sed -nE 's/.*async mode: ([0-9]+) scans? for .*/\1/p' err)
+  [ "${scans:-0}" -ge 5 ] && break
 done
-[ "${looks:-0}" -ge 5 ] || { cat err; fail "$looks looks in $duration s"; }
+[ "${scans:-0}" -ge 5 ] || { cat err; fail "$scans scans in $duration s"; }
 "$CLRSNAP" report --mode async --format collapsed -o chains.txt r.clrsnap 2> report.err || { cat report.err; fail "report"; }
-grep -q "$looks looks at suspended operations, 434 operations on average; the program was stopped for" report.err ||
+grep -q "$scans scans for suspended operations, 434 operations on average; the program was stopped for" report.err ||
   { cat report.err; fail "the summary of the file"; }
 python3 - "$SOURCE/tests/apps/Suspended/Program.cs" chains.txt << 'END' || { cat err chains.txt; fail "chains"; }
 import re, sys
@@ -86,16 +86,16 @@ if abs(sum(found.values()) / one - 434) > 1e-3:
 if wrong:
     sys.exit("\n".join(wrong))
 END
-pass "shares: $looks looks"
+pass "shares: $scans scans"
 
-# The command has children for moments while it attaches, and then two: the first looks at the operations, the other one at
+# The command has children for moments while it attaches, and then two: the first scans the operations, the other one
 # the thread pool.
 find_observer() {
   for _ in $(seq 900); do [ "$(pgrep -c -P $command)" = 2 ] && break; sleep 0.1; done
-  observer=$(pgrep -o -P $command) || { cat err; fail "nothing looks"; }
+  observer=$(pgrep -o -P $command) || { cat err; fail "nothing scans"; }
 }
 
-# The command is killed at any moment of a look.
+# The command is killed at any moment of a scan.
 for _ in 1 2 3 4; do
   "$CLRSNAP" record --mode wall --async -F 20 -o killed.clrsnap "$pid" > /dev/null 2> err &
   command=$!
@@ -109,14 +109,14 @@ for _ in 1 2 3 4; do
 done
 pass "the command was killed"
 
-# The process that looks is killed: the recording goes on, and says so.
+# The process that scans is killed: the recording goes on, and says so.
 "$CLRSNAP" record --mode wall --async -F 20 -o without.clrsnap "$pid" > /dev/null 2> err &
 command=$!
 find_observer
 kill -9 "$observer"
 for _ in $(seq 900); do [ -e "/proc/$observer" ] || break; sleep 0.1; done
 kill -INT $command
-wait $command || { cat err; fail "the recording has failed without its looks"; }
+wait $command || { cat err; fail "the recording has failed without its scans"; }
 grep -q "the observing process was killed; it was given up" err || { cat err; fail "not said"; }
 stands "the observing process was killed"
 pass "the observing process was killed"
@@ -125,7 +125,7 @@ exec 3>&-
 wait $launcher || { cat app.err; fail "the program ended with $?"; }
 grep -q done said || fail "the program has not come to its end"
 
-# A program that the command starts: its end is not taken for a look's.
+# A program that the command starts: its end is not taken for a scan's.
 echo > nothing
 timeout 300 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- "${target[@]}" < nothing > said 2> err || { cat err; fail "a started program"; }
 grep -q done said && grep -q "async mode: " err || { cat err; fail "a started program"; }

@@ -179,22 +179,22 @@ static bool name_all(struct cs_async *async, struct cs_async_classes *classes,
   return !names.unknown;
 }
 
-// ---- The look ----
+// ---- The scan ----
 
-enum look { LOOKED, COLLECTING, FAILED };
+enum attempt { SCANNED, COLLECTING, FAILED };
 
-static enum look look_once(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
-                           bool contexts, struct cs_async_classes *classes,
-                           struct cs_async_scan *scan, struct cs_error *err) {
+static enum attempt scan_once(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
+                              bool contexts, struct cs_async_classes *classes,
+                              struct cs_async_scan *scan, struct cs_error *err) {
   struct cs_async_heap heap = {.parts = NULL};
-  enum look result = FAILED;
+  enum attempt result = FAILED;
   uint64_t begin = cs_clock_now_ns();
   async->taken_ns = cs_clock_read_ns(CLOCK_REALTIME);
   if (!cs_remote_stop(remote, err)) return FAILED;
   enum cs_async_heap_state state = cs_async_heap_find(remote, &heap, err);
   if (state == CS_ASYNC_HEAP_COLLECTED) result = COLLECTING;
   if (state == CS_ASYNC_HEAP_FOUND)
-    result = cs_async_scan(remote, classes, &heap, begin + limit_ns, contexts, scan) ? LOOKED
+    result = cs_async_scan(remote, classes, &heap, begin + limit_ns, contexts, scan) ? SCANNED
                                                                                      : COLLECTING;
   cs_remote_resume(remote);
   async->stopped_ns = cs_clock_now_ns() - begin;
@@ -202,7 +202,7 @@ static enum look look_once(struct cs_remote *remote, struct cs_async *async, uin
   return result;
 }
 
-static bool look(struct cs_remote *remote, struct cs_async *async,
+static bool take(struct cs_remote *remote, struct cs_async *async,
                  const struct cs_async_options *options, struct cs_error *err) {
   uint64_t limit_ns = (uint64_t)(options->limit_s * 1e9);
   uint32_t most = options->tries != 0 ? options->tries : MOST_TRIES;
@@ -211,9 +211,10 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
     cs_remote_invalidate(remote);
     struct cs_async_classes *classes = cs_async_classes_new(remote, err);
     if (classes == NULL) return false;
-    enum look result = look_once(remote, async, limit_ns, options->contexts, classes, &scan, err);
+    enum attempt result =
+        scan_once(remote, async, limit_ns, options->contexts, classes, &scan, err);
     cs_remote_restore_priority();
-    if (result == LOOKED) {
+    if (result == SCANNED) {
       cs_async_scan_finish(classes, &scan);
       async->heap_bytes = scan.bytes;
       async->seen = scan.seen;
@@ -229,25 +230,25 @@ static bool look(struct cs_remote *remote, struct cs_async *async,
     }
     cs_async_scan_free(&scan);
     cs_async_classes_free(classes);
-    if (result != COLLECTING) return result == LOOKED;
+    if (result != COLLECTING) return result == SCANNED;
     // The pause varies, so as not to keep step with a program that collects at regular intervals.
     const struct timespec nap = {.tv_nsec = 1000000 + async->tries % 7 * 900000L};
     async->tried_ns += async->stopped_ns;
     (void)nanosleep(&nap, NULL);
     cs_remote_raise_priority();
   }
-  return cs_error_set(err, "process %d was collecting at each of %u looks: its objects were moving",
+  return cs_error_set(err, "process %d was collecting at each of %u tries: its objects were moving",
                       async->pid, most);
 }
 
-struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
-                               const struct cs_async_options *options, struct cs_error *err) {
+struct cs_async *cs_async_take_from(struct cs_remote *remote, int pid,
+                                    const struct cs_async_options *options, struct cs_error *err) {
   struct cs_async *async = cs_allocate(sizeof *async);
   cs_remote_raise_priority();
   async->pid = pid;
   cs_remote_version(remote, async->version);
   async->command = cs_proc_command_line(pid);
-  if (look(remote, async, options, err)) return async;
+  if (take(remote, async, options, err)) return async;
   cs_async_free(async);
   return NULL;
 }
@@ -257,7 +258,7 @@ struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
   bool was_there = !cs_proc_has_ended(pid);
   cs_remote_raise_priority();
   struct cs_remote *remote = cs_remote_open(pid, err);
-  struct cs_async *async = remote != NULL ? cs_async_look(remote, pid, options, err) : NULL;
+  struct cs_async *async = remote != NULL ? cs_async_take_from(remote, pid, options, err) : NULL;
   if (async == NULL && was_there && cs_proc_has_ended(pid))
     (void)cs_error_set(err, "process %d has ended while it was read", pid);
   cs_remote_close(remote);

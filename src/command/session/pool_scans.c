@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The observer of the thread pool: reads the pool's objects in the process's memory, which runs on.
-// Invariants: a read counts only if no thread held the lock on the runtime's threads before and
+// Invariants: a scan counts only if no thread held the lock on the runtime's threads before and
 // after it, as one that suspends them for a collection does, and if each object is of its class;
-// the pool is called starved by the rule of docs/thread-pool.md only, of two reads at least half a
-// second apart; reads take one hundredth of a processor. One thread. Signal-safe: no.
+// the pool is called starved by the rule of docs/thread-pool.md only, of two scans at least half a
+// second apart; scans take one hundredth of a processor. One thread. Signal-safe: no.
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "objects/modules.h"
 #include "process/proc.h"
-#include "session/looks.h"
+#include "session/scans.h"
 #include "stack/outside.h"
 #include "top/top.h"
 
@@ -25,10 +25,10 @@ struct pool_observer {
   struct cs_heap_modules *modules;
   struct cs_heap *heap;  // NULL: not opened yet
   struct cs_wire_pool totals;
-  struct cs_pool last;             // the last read
+  struct cs_pool last;             // the last scan
   uint64_t last_ns;                // when it ended
   bool blocked;                    // its workers were
-  struct cs_wire_starved starved;  // time_ns 0: the last look has not found it so
+  struct cs_wire_starved starved;  // time_ns 0: the last scan has not found it so
 };
 
 static void sleep_for(uint64_t ns) {
@@ -74,23 +74,23 @@ static bool are_blocked(const struct pool_observer *l, uint64_t now_ns) {
 }
 
 static void count(struct cs_wire_pool *totals, const struct cs_pool *pool, uint64_t now_ns) {
-  if (totals->reads == 0 || pool->workers < totals->least_workers)
+  if (totals->scans == 0 || pool->workers < totals->least_workers)
     totals->least_workers = pool->workers;
   if (pool->workers > totals->most_workers) totals->most_workers = pool->workers;
   totals->workers_sum += pool->workers;
-  totals->reads++;
+  totals->scans++;
   if (pool->queued <= totals->most_queued) return;
   totals->most_queued = pool->queued;
   totals->most_queued_ns = now_ns;
 }
 
-static void look(struct pool_observer *l) {
+static void scan(struct pool_observer *l) {
   struct cs_pool now;
   l->starved.time_ns = 0;
   uint64_t begin_ns = cs_clock_now_ns();
   bool known = read_pool(l, &now);
   if (!known) l->totals.failed++;
-  bool used = l->totals.reads > 0 || now.workers > 0 || now.queued > 0;
+  bool used = l->totals.scans > 0 || now.workers > 0 || now.queued > 0;
   if (!known || now.state != CS_POOL_KNOWN || !used) {
     l->last.state = CS_POOL_UNKNOWN;
     return;
@@ -124,7 +124,7 @@ static bool send(int to, const struct pool_observer *l) {
 }
 
 // Short recordings end before the process is opened, which costs most.
-void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored) {
+void cs_pool_scans_run(int to, pid_t pid, const struct cs_scans_ask *ignored) {
   struct pool_observer l = {.pid = pid};
   uint64_t pause_ns = CS_POOL_LATE_NS;
   (void)ignored;
@@ -138,8 +138,8 @@ void cs_pool_looks_run(int to, pid_t pid, const struct cs_looks_ask *ignored) {
       continue;
     }
     cpu_ns = cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-    look(&l);
-    if (l.totals.reads > 0 && !send(to, &l)) return;
+    scan(&l);
+    if (l.totals.scans > 0 && !send(to, &l)) return;
     pause_ns = CPU_SHARE * (cs_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns);
     if (pause_ns < CS_POOL_LATE_NS) pause_ns = CS_POOL_LATE_NS;
   }
