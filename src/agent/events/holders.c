@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// While threads wait for a lock, its holder is looked at again and again, at random times: so each
+// While threads wait for a lock, its holder is observed again and again, at random times: so each
 // place of the holder's code is charged with the waits that it causes, however long the lock is
 // held and however often it changes hands. A sample stands for all that wait for that lock, for the
-// time since the last look: a sum over random looks, and so an estimate of the waiting time without
+// time since the last scan: a sum over random scans, and so an estimate of the waiting time without
 // bias. After a gap of more than MOST times the least one, because this thread got no processor,
-// one moment does not stand for all of it: the rest counts as not looked at.
+// one moment does not stand for all of it: the rest counts as not observed.
 //
 // A holder that is blocked in the kernel is walked as wall mode does it; any other one gets a
 // signal, and walks itself only if it holds the lock still. What cannot be walked is counted, by
-// its reason. The throttle chooses among looks before anything is walked. Signal-safe: no.
+// its reason. The throttle chooses among observations before anything is walked. Signal-safe: no.
 #include "events/holders.h"
 
 #include <stdlib.h>
@@ -26,20 +26,20 @@
 #include "threads/asleep.h"
 
 enum {
-  LOOKS = 25,  // a second
-  MOST_LOOKS = 100,
+  SCANS = 25,  // a second
+  MOST_SCANS = 100,
   MOST = 10,
-  LOOK_REST = 50,  // after a look, so many times its duration
+  SCAN_REST = 50,  // after a scan, so many times its duration
 };
 
 static struct cs_waited_locks locks;
 static uint64_t last_ns, next_ns, random_state;
 static uint64_t unwalked[CS_UNWALKED_REASONS];  // ns
 
-// Between two looks; the mean is twice that.
+// Between two scans; the mean is twice that.
 static uint64_t least_ns(void) {
-  uint64_t looks = cs_options.event_rate != 0 ? cs_options.event_rate : LOOKS;
-  return 1000000000ull / 2 / (looks < MOST_LOOKS ? looks : MOST_LOOKS);
+  uint64_t scans = cs_options.event_rate != 0 ? cs_options.event_rate : SCANS;
+  return 1000000000ull / 2 / (scans < MOST_SCANS ? scans : MOST_SCANS);
 }
 
 // ---- The locks that are waited for ----
@@ -80,10 +80,10 @@ static bool collect(struct cs_agent_thread *t, void *data) {
 // Only one that sleeps for moments is tried again (threads/asleep.h).
 static enum cs_asleep_answer walk_asleep(const struct cs_pinned *holder,
                                          const struct cs_hold *hold) {
-  for (int look = 0;; look++) {
+  for (int naps = 0;; naps++) {
     enum cs_asleep_answer answer = cs_wall_walk_holder(holder, hold);
     if (answer != CS_ASLEEP_RUNNING) return answer;
-    if (look == CS_ASLEEP_PATIENCE) break;
+    if (naps == CS_ASLEEP_PATIENCE) break;
     (void)usleep(CS_ASLEEP_NAP_US);
   }
   cs_asleep_give_up(holder->thread);
@@ -102,9 +102,9 @@ static void count_unwalked(enum cs_unwalked reason, uint64_t ns) {
   unwalked[reason] += ns;
 }
 
-// `gap`: since the last look. `hold->weight`: what this look stands for.
-static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
-  struct cs_lock_owner look;
+// `gap`: since the last scan. `hold.weight`: what this observation stands for.
+static void observe(const struct cs_waited_lock *lock, uint64_t gap) {
+  struct cs_lock_owner seen;
   struct cs_pinned holder = {NULL, NULL};
   struct cs_hold hold = {.mode = CS_WIRE_MODE_HOLDERS};
   uint64_t weight;
@@ -113,14 +113,14 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   hold.weight = (double)gap <= most ? weight : (uint64_t)((double)weight / (double)gap * most);
   count_unwalked(CS_UNWALKED_LATE, weight - hold.weight);
   hold.generation = cs_load_acquire(&cs_library.world.code_generation);
-  enum cs_lock_holder held = cs_lock_wait_owner(&lock->wait, &look);
-  if (held == CS_LOCK_HELD && !cs_pinned_find(look.owner, &holder)) held = CS_LOCK_UNKNOWN;
+  enum cs_lock_holder held = cs_lock_wait_owner(&lock->wait, &seen);
+  if (held == CS_LOCK_HELD && !cs_pinned_find(seen.owner, &holder)) held = CS_LOCK_UNKNOWN;
   if (held != CS_LOCK_HELD) {
     count_unwalked(held == CS_LOCK_FREE ? CS_UNWALKED_FREE : CS_UNWALKED_UNKNOWN, hold.weight);
     return;
   }
-  hold.owner_at = look.owner_at;
-  hold.class = look.class;
+  hold.owner_at = seen.owner_at;
+  hold.class = seen.class;
   if (walk(&holder, &hold))
     cs_throttle_add_walk(CS_WIRE_MODE_HOLDERS);
   else
@@ -128,7 +128,7 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   cs_thread_unpin(holder.thread);
 }
 
-// ---- Looks ----
+// ---- Scans ----
 
 void cs_holders_start(uint64_t now_ns) {
   memset(unwalked, 0, sizeof unwalked);
@@ -143,10 +143,10 @@ uint64_t cs_holders_poll(uint64_t now_ns) {
   uint64_t began = cs_tsc(), cpu = cs_thread_cpu_ns();
   locks.count = 0;
   cs_threads_visit(collect, NULL);
-  for (size_t i = 0; i < locks.count; i++) look_at(&locks.at[i], now_ns - last_ns);
+  for (size_t i = 0; i < locks.count; i++) observe(&locks.at[i], now_ns - last_ns);
   if (locks.count > 0) cs_throttle_add_cost(CS_WIRE_MODE_HOLDERS, cs_tsc() - began);
   uint64_t rest = least_ns() + cs_random_next(&random_state) % (2 * least_ns());
-  uint64_t took = (cs_thread_cpu_ns() - cpu) * LOOK_REST;
+  uint64_t took = (cs_thread_cpu_ns() - cpu) * SCAN_REST;
   last_ns = now_ns;
   next_ns = now_ns + (rest > took ? rest : took);
   return next_ns;
@@ -160,7 +160,7 @@ uint64_t cs_holders_take_unwalked(enum cs_unwalked reason, uint32_t *name) {
   static const char *const names[] = {
       [CS_UNWALKED_FREE] = "[nobody held the lock: the waiting thread did not run yet]",
       [CS_UNWALKED_UNKNOWN] = "[the holder is not known]",
-      [CS_UNWALKED_LATE] = "[not looked at: the recorder got no processor]",
+      [CS_UNWALKED_LATE] = "[not observed: the recorder got no processor]",
       [CS_UNWALKED_RELEASED] = "[the holder was not walked before it released the lock]"};
   uint64_t ns = unwalked[reason];
   if (reason == CS_UNWALKED_RELEASED) ns += cs_take_seq(&cs_agent.ring.released, 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Holders mode: samples of the threads that hold locks for which others wait. A sample's weight is
-// the time that the others have waited since the last look. The agent's thread only. Not for
+// the time that the others have waited since the last scan. The agent's thread only. Not for
 // handlers.
 #pragma once
 
@@ -21,7 +21,7 @@ void cs_waited_locks_free(struct cs_waited_locks *locks);
 
 // A recording begins.
 void cs_holders_start(uint64_t now_ns);
-// Looks at the locks if it is time. Returns when it is time again.
+// Observes the holders if it is time. Returns when it is time again.
 uint64_t cs_holders_poll(uint64_t now_ns);
 void cs_holders_free(void);
 

@@ -68,7 +68,7 @@ function fillFacts({facts: f, diff, only, tenthsOff}) {
   if (count > f.samples)
     fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");
   if (f.mode === "holders")
-    fact("for %s, estimated", "time that others waited", "At each look, a holder stands for all threads that wait for its lock");
+    fact("for %s, estimated", "time that others waited", "At each observation, a holder stands for all threads that wait for its lock");
   if (f.mode === "lock")
     fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are in wait mode");
   if (f.mode === "alloc" && f.runtime.startsWith("9."))

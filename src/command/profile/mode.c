@@ -79,7 +79,7 @@ static const struct cs_mode modes[CS_WIRE_MODES] = {
                               "where locks are held while others wait",
                               CS_UNIT_NS,
                               false,
-                              {"look at a holder", "looks at holders"},
+                              {"observation of a holder", "observations of holders"},
                               "holder_samples",
                               "held",
                               "time that others waited"},

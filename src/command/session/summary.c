@@ -405,8 +405,8 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
     cs_print(out, "\n");
   }
   if (f->mode == CS_WIRE_MODE_HOLDERS)
-    cs_print(out,
-             PREFIX "    estimated from looks at random times; lock mode has each wait's length\n");
+    cs_print(out, PREFIX
+             "    estimated from observations at random times; lock mode has each wait's length\n");
   if (cs_facts_are_by_count(f))
     cs_print(out, PREFIX
              "    .NET 9 chooses small objects by their count of bytes, not at random: where the "

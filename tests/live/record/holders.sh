@@ -42,8 +42,8 @@ grep -q '^\[holds System.Threading.Lock\] ' held || { cat holders.collapsed; fai
 for file in summary page.md page.txt; do
   grep -qE 'HandOver\.(WhileOwned|PassOn)' $file && grep -qE '[0-9] (ms|s)\b' $file || { cat $file; fail "$file does not say who held the lock, and for how long"; }
 done
-! grep -A3 '^## holders' page.md | grep -q 'every one was recorded' || { cat page.md; fail "looks at random times are called all that happened"; }
-grep -q 'for lock, Monitor and Lock only' summary && grep -q 'estimated from looks' summary || { cat summary; fail "the summary does not say what is not covered"; }
+! grep -A3 '^## holders' page.md | grep -q 'every one was recorded' || { cat page.md; fail "observations at random times are called all that happened"; }
+grep -q 'for lock, Monitor and Lock only' summary && grep -q 'estimated from observations' summary || { cat summary; fail "the summary does not say what is not covered"; }
 
 # What was not walked has its times, too, not that of the recording's end.
 "$CLRSNAP" report --mode holders -o r.trace.json r.clrsnap 2> report.err || { cat report.err; fail "report"; }
@@ -55,8 +55,8 @@ whole = max(e["ts"] for e in events)
 assert len(times) > 5 and times[0] < whole / 2 < times[-1], (len(events), times[:3], times[-3:], whole)
 PYTHON
 
-# Beside collections all the time, a look finds what is held. A suspension that begins within a look takes that away.
-# A thread that has no processor within a look makes that likely.
+# Beside collections all the time, a scan finds what is held. A suspension that begins within a scan takes that away.
+# A thread that has no processor within a scan makes that likely.
 for _ in {1..8}; do
   timeout 200 "$CLRSNAP" record --event-rate 1000000 --mode lock -o c.clrsnap -- "${target[@]}" collected 40 > out 2> err || { cat err; fail "record collected"; }
   [ "$(cat out)" = 40 ] || { cat out; fail "the program"; }
@@ -77,7 +77,7 @@ record --mode lock -o one.collapsed
 grep -q '^clrsnap: lock mode is recorded without holders mode: an output shows one mode at a time$' err || { cat err; fail "one mode"; }
 grep -q 'held by owner\] ' one.collapsed || { cat one.collapsed; fail "one mode"; }
 # A wait for a System.Threading.Lock that TryEnter gives up, and one that Thread.Interrupt ends, are over then, although the runtime
-# has no event for that. Looks are up to 0.2 s apart on a busy machine.
+# has no event for that. Scans are up to 0.2 s apart on a busy machine.
 timeout 100 "$CLRSNAP" record -d 4 --event-rate 1000000 --mode lock,wait -o g.clrsnap -- "${target[@]}" gives-up > out 2> err || { cat err; fail "record gives-up"; }
 for mode in holders wait; do
   "$CLRSNAP" report --mode $mode -o $mode.collapsed g.clrsnap 2> report.err || { cat report.err; fail "report gives-up"; }
