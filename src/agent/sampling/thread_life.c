@@ -66,7 +66,7 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
   bool own = cs_own_thread_is(tid);
   if (own) name_own(t, tid);
   if (own || t->tid != 0 || stopped) return;
-  t->tid = tid;
+  cs_threads_set_tid(t, tid);
   t->accounted_to_ns = cs_clock_now_ns();
   cs_label_slot_link(t->thread);
   // Before the engine: a signal for a thread that is not sampled is ignored.
@@ -94,23 +94,20 @@ static void count_room(const struct cs_agent_thread *t) {
 // made, but loses its tid and thread pointer, which may be another thread's by then.
 enum ending { NATIVE_ENDED, MANAGED_ENDED, DESTROYED };
 
-static void remove_thread(struct cs_agent_thread **link, enum ending ending) {
-  struct cs_thread *entry = (*link)->thread;
-  end_sampling(*link);
-  cs_threads_remove(link);
+static void remove_thread(struct cs_agent_thread *t, enum ending ending) {
+  struct cs_thread *entry = t->thread;
+  end_sampling(t);
+  cs_threads_remove(t);
   if (ending == NATIVE_ENDED) cs_registry_destroyed_entry(entry);
   if (ending == MANAGED_ENDED) cs_registry_ended(entry);
 }
 
 // The calling thread is `clr_thread`, so all others that have its tid have ended.
 static void remove_former(uint64_t clr_thread, uint32_t tid) {
-  struct cs_agent_thread **link = cs_threads_living();
-  while (*link != NULL) {
-    const struct cs_agent_thread *t = *link;
-    if (t->tid != tid || t->clr_thread == clr_thread)
-      link = &(*link)->next;
-    else
-      remove_thread(link, t->clr_thread == 0 ? NATIVE_ENDED : MANAGED_ENDED);
+  for (struct cs_agent_thread *next, *t = cs_threads_with_tid(tid, NULL); t != NULL; t = next) {
+    next = cs_threads_with_tid(tid, t);
+    if (t->clr_thread != clr_thread)
+      remove_thread(t, t->clr_thread == 0 ? NATIVE_ENDED : MANAGED_ENDED);
   }
 }
 
@@ -155,11 +152,10 @@ void cs_threads_destroyed(ThreadID id) {
   struct cs_thread *entry = cs_registry_find(id);
   if (entry == NULL) return;
   cs_threads_lock();
-  struct cs_agent_thread **link = cs_threads_living();
-  while (*link != NULL && *link != entry->agent) link = &(*link)->next;
-  if (*link != NULL) {
-    count_room(*link);
-    remove_thread(link, DESTROYED);
+  struct cs_agent_thread *t = entry->agent;
+  if (t != NULL) {
+    count_room(t);
+    remove_thread(t, DESTROYED);
   }
   cs_threads_unlock();
 }
@@ -184,8 +180,8 @@ void cs_threads_adopt(void) {
 
 // A thread may have become a managed one during the scan.
 static bool is_managed(uint32_t tid) {
-  const struct cs_agent_thread *t = *cs_threads_living();
-  while (t != NULL && !(t->clr_thread != 0 && t->tid == tid)) t = t->next;
+  const struct cs_agent_thread *t = cs_threads_with_tid(tid, NULL);
+  while (t != NULL && t->clr_thread == 0) t = cs_threads_with_tid(tid, t);
   return t != NULL;
 }
 
@@ -277,14 +273,11 @@ static bool is_managed_ended(struct cs_agent_thread *t) {
 
 static void sweep(bool (*is_gone)(struct cs_agent_thread *thread), enum ending ending) {
   cs_threads_lock();
-  struct cs_agent_thread **link = cs_threads_living();
-  while (*link != NULL) {
-    if (is_gone(*link)) {
-      count_room(*link);
-      remove_thread(link, ending);
-    } else {
-      link = &(*link)->next;
-    }
+  for (struct cs_agent_thread *next, *t = cs_threads_living(); t != NULL; t = next) {
+    next = t->next;
+    if (!is_gone(t)) continue;
+    count_room(t);
+    remove_thread(t, ending);
   }
   cs_threads_unlock();
 }
@@ -338,7 +331,7 @@ void cs_threads_start(void) {
 void cs_threads_stop(void) {
   cs_threads_lock();
   stopped = true;
-  for (struct cs_agent_thread *t = *cs_threads_living(); t != NULL; t = t->next) {
+  for (struct cs_agent_thread *t = cs_threads_living(); t != NULL; t = t->next) {
     count_room(t);
     end_sampling(t);
   }
@@ -352,8 +345,8 @@ bool cs_threads_report_small_stacks(void) {
 
 void cs_threads_free_all(void) {
   cs_threads_lock();
-  struct cs_agent_thread **link = cs_threads_living();
-  while (*link != NULL) remove_thread(link, (*link)->clr_thread == 0 ? NATIVE_ENDED : DESTROYED);
+  for (struct cs_agent_thread *t; (t = cs_threads_living()) != NULL;)
+    remove_thread(t, t->clr_thread == 0 ? NATIVE_ENDED : DESTROYED);
   cs_natives_reset();
   cs_threads_unlock();
   cs_threads_reset();

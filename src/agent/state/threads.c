@@ -18,9 +18,12 @@
 
 #define STILL_WALKED UINT64_MAX  // dead_at: not known yet
 
+enum { TID_BITS = 11 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_agent_thread *living, *dead;
-static bool some_walked;  // some of `dead` have dead_at STILL_WALKED
+static struct cs_agent_thread *by_tid[1 << TID_BITS];  // those of `living` that have one
+static bool some_walked;                               // some of `dead` have dead_at STILL_WALKED
 static uint32_t last_id;
 static uint64_t unsampled_ends_ns;
 static uint32_t changes;  // how often threads were added to `living`, or removed
@@ -35,8 +38,31 @@ void cs_threads_unlock(void) {
   (void)pthread_mutex_unlock(&lock);
 }
 
-struct cs_agent_thread **cs_threads_living(void) {
-  return &living;
+struct cs_agent_thread *cs_threads_living(void) {
+  return living;
+}
+
+static struct cs_agent_thread **bucket_of(uint32_t tid) {
+  return &by_tid[tid & ((1u << TID_BITS) - 1)];  // the kernel gives consecutive numbers
+}
+
+struct cs_agent_thread *cs_threads_with_tid(uint32_t tid, const struct cs_agent_thread *last) {
+  struct cs_agent_thread *t = last != NULL ? last->same_tid : *bucket_of(tid);
+  while (t != NULL && t->tid != tid) t = t->same_tid;
+  return t;
+}
+
+void cs_threads_set_tid(struct cs_agent_thread *t, uint32_t tid) {
+  struct cs_agent_thread **bucket = bucket_of(tid);
+  t->tid = tid;
+  t->same_tid = *bucket;
+  *bucket = t;
+}
+
+static void forget_tid(const struct cs_agent_thread *t) {
+  struct cs_agent_thread **at = bucket_of(t->tid);
+  while (*at != NULL && *at != t) at = &(*at)->same_tid;
+  if (*at == t) *at = t->same_tid;
 }
 
 struct cs_agent_thread *cs_threads_add(struct cs_thread *entry) {
@@ -48,17 +74,20 @@ struct cs_agent_thread *cs_threads_add(struct cs_thread *entry) {
   t->clr_thread = entry->clr_thread;
   t->id = ++last_id;
   t->next = living;
+  t->link = &living;
+  if (living != NULL) living->link = &t->next;
   living = t;
   cs_store_release(&entry->agent, t);
   return t;
 }
 
-void cs_threads_remove(struct cs_agent_thread **link) {
-  struct cs_agent_thread *t = *link;
+void cs_threads_remove(struct cs_agent_thread *t) {
   changes++;
   cs_store_release(&t->thread->agent, NULL);
   t->thread = NULL;
-  *link = t->next;
+  *t->link = t->next;
+  if (t->next != NULL) t->next->link = t->link;
+  if (t->tid != 0) forget_tid(t);
   t->dead_at = STILL_WALKED;
   t->ended_ns = cs_clock_now_ns();
   t->next = dead;

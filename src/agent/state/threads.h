@@ -47,7 +47,8 @@ struct cs_agent_thread {
   uint64_t proven_ns;         // weight.c: and certainly not up to then; 0: not known
   uint64_t written_to;        // wall.c: the end of its last sample that the agent's thread wrote
 
-  struct cs_agent_thread *next;
+  struct cs_agent_thread *next, **link;  // `link` is what points to it, while it lives
+  struct cs_agent_thread *same_tid;      // the next with an equal hash of its tid, while it lives
   struct cs_thread *thread;  // its entry in the registry; NULL once it has ended, so to be used
                              // only with the lock held, or through a struct cs_pinned
   uint64_t clr_thread;       // 0: a native thread. Constant
@@ -117,11 +118,15 @@ void cs_threads_unlock(void);
 // false.
 void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data);
 
-// With the lock held: return the link to the first living thread; add one for a registry entry
-// (NULL: no memory); move one to the dead.
-struct cs_agent_thread **cs_threads_living(void);
+// With the lock held: return the first living thread; add one for a registry entry (NULL: no
+// memory); give it its tid, once; move one to the dead. Of many threads, none takes longer.
+struct cs_agent_thread *cs_threads_living(void);
 struct cs_agent_thread *cs_threads_add(struct cs_thread *entry);
-void cs_threads_remove(struct cs_agent_thread **link);
+void cs_threads_set_tid(struct cs_agent_thread *thread, uint32_t tid);
+void cs_threads_remove(struct cs_agent_thread *thread);
+// With the lock held. Returns the next living thread with this tid after `last`, or the first one
+// (`last` NULL), or NULL. There are several if the kernel has used the number again.
+struct cs_agent_thread *cs_threads_with_tid(uint32_t tid, const struct cs_agent_thread *last);
 
 // Frees the dead threads that no sample refers to any more. The agent's thread.
 void cs_threads_free_dead(void);
