@@ -100,7 +100,7 @@ static unsafe partial class Variety
         qsort_raw(items, 4, 4, &CompareRaw);
         int* outer = stackalloc int[] { 2, 1 };
         qsort(outer, 2, 4, (a, b) => { int* inner = stackalloc int[] { 9, 8, 7 }; qsort_raw(inner, 3, 4, &CompareRaw); return *a - *b; });
-        Keep(open("/nonexistent", 0) + Marshal.GetLastPInvokeError()); Keep(strlen("four")); Keep(getpid());
+        Keep(open("/proc/self/nothing", 0) + Marshal.GetLastPInvokeError()); Keep(strlen("four")); Keep(getpid());
     }
 
     // ---- Methods without metadata ----
