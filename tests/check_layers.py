@@ -181,6 +181,13 @@ def check_names(components):
             yield f"{name} stands in {', '.join(sorted(where))}"
 
 
+def check_columns(path, name):
+    lines = read(path).split("\n") if path.endswith(CODE) else []
+    for number, line in enumerate(lines, 1):
+        if len(line) > MOST_COLUMNS:
+            yield f"{name}:{number} has {len(line)} columns; {MOST_COLUMNS} are allowed"
+
+
 def check_sizes(components):
     for layer, component, paths in components:
         all_files = files(paths, TEXT)
@@ -190,9 +197,7 @@ def check_sizes(components):
             lines, name = read(path).split("\n"), f"{layer}/{component}/{os.path.basename(path)}"
             if len(lines) > MOST_LINES + 1:
                 yield f"{name} has {len(lines) - 1} lines; {MOST_LINES} are allowed"
-            for number, line in enumerate(lines, 1):
-                if len(line) > MOST_COLUMNS and path.endswith(CODE):
-                    yield f"{name}:{number} has {len(line)} columns; {MOST_COLUMNS} are allowed"
+            yield from check_columns(path, name)
 
 
 def check_tests(source):
@@ -200,6 +205,8 @@ def check_tests(source):
         count = sum(name.endswith(TESTS) for name in names)
         if count > MOST_FILES:
             yield f"{os.path.relpath(at, source)} has {count} files; {MOST_FILES} are allowed"
+        for path in (os.path.join(at, name) for name in names):
+            yield from check_columns(path, os.path.relpath(path, source))
 
 
 def check_architectures(source):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The product's native unwind rows of arm64, the runtime's corrected ones among them, against a slow
-// twin, over every function of ELF files: steps.c says what the function's own instructions do to
-// its frame, and reads no unwind data. At each place a frame is made up to be as it says
+// The product's native unwind rows of arm64, the runtime's corrected ones among them, against a
+// slow twin, over every function of ELF files: steps.c says what the function's own instructions do
+// to its frame, and reads no unwind data. At each place a frame is made up to be as it says
 // (made_up.h); the product must find its caller: as an interrupted frame at every instruction that
 // is reached from the entry, and as a caller's frame after every call. Usage: native_twin
 // [--uncorrected] FILE...: without the corrections there must be more that is wrong. Exit code 0

@@ -74,8 +74,8 @@ static void lay_wrapper(unsigned word, int32_t size) {
   assert_true(cs_rows_add(&rows, (word + 7) * 4, CS_NO_RULE));
 }
 
-// mov x16, x0; ldr w17, [x16]; add x16, x16, 272; ldp q0, q1, [x16]; sub x16, x16, 272; ldp x19, x20; ldp
-// fp, lr; ldp x16, x17; mov sp, x16; br x17; ret
+// mov x16, x0; ldr w17, [x16]; add x16, x16, 272; ldp q0, q1, [x16]; sub x16, x16, 272; ldp x19,
+// x20; ldp fp, lr; ldp x16, x17; mov sp, x16; br x17; ret
 static void lay_restore(void) {
   static const uint32_t restore[] = {0xAA0003F0, 0xB9400211, 0x91044210, 0xAD400600,
                                      0xD1044210, 0xA94A5213, 0xA94F7A1D, 0xA9504610,
@@ -85,8 +85,9 @@ static void lay_restore(void) {
   assert_true(cs_rows_add(&rows, (RESTORE + CS_COUNT(restore)) * 4, CS_NO_RULE));
 }
 
-// stp fp, lr, [sp, -48]!; mov fp, sp; str x19, [sp, 16]; sub sp, sp, 32; bl; cbnz; add sp, sp, 32; ldr x19, [sp,
-// 16]; ldp fp, lr, [sp], 48; ret; nop; add sp, sp, 32; ldr x19, [sp, 16]; ldp fp, lr, [sp], 48; br x9
+// stp fp, lr, [sp, -48]!; mov fp, sp; str x19, [sp, 16]; sub sp, sp, 32; bl; cbnz; add sp, sp, 32;
+// ldr x19, [sp, 16]; ldp fp, lr, [sp], 48; ret; nop; add sp, sp, 32; ldr x19, [sp, 16]; ldp fp, lr,
+// [sp], 48; br x9
 enum { MACRO_CALLED = 5, MACRO_RET = 9, MACRO_AFTER = 10, MACRO_BR = 14, MACRO_END = 15 };
 static void lay_macro(void) {
   static const uint32_t macro[] = {0xA9BD7BFD, 0x910003FD, 0xF9000BF3, 0xD10083FF, 0x94000010,

@@ -4,8 +4,8 @@
 // that is reached from its entry, and reads no unwind data. At each place a frame is made up to be
 // as it says, with a caller that is known; the product, from those registers and that stack alone,
 // must find this caller: as an interrupted frame (exact) at every instruction, and as a caller's
-// frame, decoded and by its call site's rule, after every call. Usage: twin [--every N] IMAGE.dll...
-// N: one in N functions. Exit code 0 pass, 1 fail. One thread.
+// frame, decoded and by its call site's rule, after every call. Usage: twin [--every N]
+// IMAGE.dll... N: one in N functions. Exit code 0 pass, 1 fail. One thread.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

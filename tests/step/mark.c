@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // libstepmark.so, loaded by the stepped program (tests/apps/Step). Its marks show the tracer which
 // thread to step, and where each scene begins and ends. A mark is a trap with a number in a
-// register, so it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) a mark does nothing.
+// register, so it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) a mark
+// does nothing.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The stepper's own call stack. None of it comes from unwind data: an entry is created by a call
 // (or by the kernel, for a signal), and ends when the stack pointer has passed its slot
-// (machine.h), by whatever instruction: a return, the end of an exception's dispatch, longjmp. Invariant: a later
-// entry is further up; when an entry ends, all later ones have ended.
+// (machine.h), by whatever instruction: a return, the end of an exception's dispatch, longjmp.
+// Invariant: a later entry is further up; when an entry ends, all later ones have ended.
 //
 // There are two stacks: entries on the alternate signal stack have unrelated addresses, and are
 // judged only while the stack pointer is on that stack. When code on the alternate stack has

@@ -143,7 +143,8 @@ static void set_nibbles(struct fake_clr *clr, uint64_t start, uint64_t size) {
     clr->nibbles[unit] = (uint32_t)(off & ~15ull) | (uint32_t)(off % 16 / 4 + 9);
 }
 
-// Puts a function's unwind data at `next`, and its RUNTIME_FUNCTION at `entry`. Returns what follows.
+// Puts a function's unwind data at `next`, and its RUNTIME_FUNCTION at `entry`. Returns what
+// follows.
 static uint8_t *put_unwind(uint8_t *next, const uint8_t *base, const struct fake_function *f,
                            uint32_t begin, uint8_t *entry) {
   uint32_t words[FAKE_ENTRY / 4];

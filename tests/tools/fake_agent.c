@@ -204,8 +204,8 @@ __attribute__((noinline, used)) static void sched_yield_fake(void) {
   nap();
 }
 
-// The program's own image, so that a symbol can be found whatever else is installed. Returns where it
-// begins.
+// The program's own image, so that a symbol can be found whatever else is installed. Returns where
+// it begins.
 static uint64_t put_own_image(uint32_t id) {
   char exe[512], line[1024];
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -297,8 +297,9 @@ static void unwalked(void) {
   end(CS_WIRE_EVENTS);
 }
 
-// A server: requests in the pool, under the framework's plumbing, and a thread that waits for events
-// of sockets. 17 samples are work: 8 in Sum, 4 and 2 in Work behind other middleware, 3 in Main.
+// A server: requests in the pool, under the framework's plumbing, and a thread that waits for
+// events of sockets. 17 samples are work: 8 in Sum, 4 and 2 in Work behind other middleware, 3 in
+// Main.
 enum { START = 20, WORKER, DISPATCH, KESTREL, HOSTS, ROUTES, SOCKETS };
 #define POOL \
   MANAGED(KESTREL, 1), MANAGED(DISPATCH, 1), MANAGED(WORKER, 1), MANAGED(START, 1), NATIVE(7, 1)
@@ -343,8 +344,8 @@ static void send_engine(enum cs_wire_engine_kind engine, uint64_t cpu_ns) {
   end(CS_WIRE_ENGINE);
 }
 
-// The compiler itself, and libcoreclr as it is called by the compiler through another library: three
-// samples, one of which took 140 ms, in three seconds of CPU time.
+// The compiler itself, and libcoreclr as it is called by the compiler through another library:
+// three samples, one of which took 140 ms, in three seconds of CPU time.
 static void compiles(void) {
   describe();
   image_flags = CS_WIRE_IMAGE_RUNTIME;
@@ -371,7 +372,8 @@ static void types(void) {
   }
 }
 
-// Two threads of the pool wait for work: for 4 ms one sleeps, for 6 ms the other one spins. Main runs for 2 ms.
+// Two threads of the pool wait for work: for 4 ms one sleeps, for 6 ms the other one spins. Main
+// runs for 2 ms.
 static void spins(void) {
   describe();
   function(WORKER, CS_WIRE_FN_METHOD, "System.Private.CoreLib.dll", "System.Threading",
@@ -385,9 +387,9 @@ static void spins(void) {
   SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 1));
 }
 
-// Requests of two routes, each request a trace of its own: five of GET /cart/{id}, the third of which lasts longest, whose
-// delegate stands below Kestrel's frames or below others, and one of POST /order, whose delegate is not
-// on the stack. Two samples belong to none.
+// Requests of two routes, each request a trace of its own: five of GET /cart/{id}, the third of
+// which lasts longest, whose delegate stands below Kestrel's frames or below others, and one of
+// POST /order, whose delegate is not on the stack. Two samples belong to none.
 enum { DELEGATE = 30, GET_CART, POST_ORDER };
 static void requests(void) {
   describe();
@@ -498,8 +500,8 @@ static void many(uint32_t stacks) {
   }
 }
 
-// Becomes another program as soon as the command has taken what there is, and leaves in a file how long
-// that has taken since it began to record, in ms.
+// Becomes another program as soon as the command has taken what there is, and leaves in a file how
+// long that has taken since it began to record, in ms.
 static void become(uint64_t since_ns, char **program) {
   golden();
   while (cs_load_acquire(&header->tail) != header->head) nap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a libstdc++ and a libgcc_s that were built for glibc need beyond musl, so that a .NET runtime
-// for musl runs with this machine's: its own musl is real, only these two are not Alpine's.
+// What a libstdc++ and a libgcc_s that were built for glibc need beyond musl, so that a .NET
+// runtime for musl runs with this machine's: its own musl is real, only these two are not Alpine's.
 #include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>

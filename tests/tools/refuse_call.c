@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // refuse_call ACTION CALL COMMAND...: runs COMMAND under a seccomp filter for one system call: in
-// which it fails with an error (ACTION is the error's number), as in containers, or ends the process
-// ("kill") or raises SIGSYS ("trap"), as in services with a strict one.
+// which it fails with an error (ACTION is the error's number), as in containers, or ends the
+// process ("kill") or raises SIGSYS ("trap"), as in services with a strict one.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

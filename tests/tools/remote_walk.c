@@ -6,7 +6,8 @@
 // The output of each ends with a line {"done":"stop"} or {"error":"..."}.
 //
 // One line a thread:
-//   {"tid":1,"clr":"0x..","stack":["0x..","0x.."],"regs":{"rip":"0x..",...},"stop":"base","stop_ip":"0x..","frames":[
+// {"tid":1,"clr":"0x..","stack":["0x..","0x.."],"regs":{"rip":"0x..",...},"stop":"base",
+//  "stop_ip":"0x..","frames":[
 //     {"kind":"jit","ip":"0x..","sp":"0x..","start":"0x..","method":"0x..","flags":"exact"},...]}
 // start: of the method (managed code) or 0; method: the MethodDesc (jitted code) or 0; flags: any
 // of exact, signal, bridged, hijacked, funclet, collectible, separated by commas; a native frame

@@ -112,13 +112,12 @@ static class Program
     static long slack;
 
     // How long a thread was ready to run and had no processor.
-    static long Queued(string task) => long.Parse(File.ReadAllText($"{task}/schedstat").Split(' ')[1]);
-
     static long QueuedAll()
     {
         long sum = 0;
         foreach (string task in Directory.GetDirectories("/proc/self/task"))
-            try { sum += Queued(task); } catch (IOException) { } // it has ended
+            try { sum += long.Parse(File.ReadAllText($"{task}/schedstat").Split(' ')[1]); }
+            catch (IOException) { } // it has ended
         return sum;
     }
 

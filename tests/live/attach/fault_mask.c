@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Preloaded (attach_asleep.sh): the runtime's handler of SIGSEGV blocks no signal, as where other code
-// has put its own handler in front of it.
+// Preloaded (attach_asleep.sh): the runtime's handler of SIGSEGV blocks no signal, as where other
+// code has put its own handler in front of it.
 #include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>

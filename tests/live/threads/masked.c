@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A library's own thread, "n-masked", which blocks all signals, as workers of native libraries do, and computes; and threads
-// that block all signals and wait for them, as daemons do (tests/apps/Masked).
+// A library's own thread, "n-masked", which blocks all signals, as workers of native libraries do,
+// and computes; and threads that block all signals and wait for them, as daemons do
+// (tests/apps/Masked).
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -57,8 +58,8 @@ int masked_waiting(void) {
   return __atomic_load_n(&waiting, __ATOMIC_SEQ_CST);
 }
 
-// Until so many ms are over, waits for signals, by sigtimedwait or by a signalfd, 2 ms at a time with 5 ms of computing in
-// between, or 100 ms at a time. Returns how many came: nobody sends any.
+// Until so many ms are over, waits for signals, by sigtimedwait or by a signalfd, 2 ms at a time
+// with 5 ms of computing in between, or 100 ms at a time. Returns how many came: nobody sends any.
 __attribute__((visibility("default"))) int masked_wait(int by_fd, int computes, int ms);
 int masked_wait(int by_fd, int computes, int ms) {
   sigset_t all, before;

@@ -104,7 +104,8 @@ static void check_effects(const struct sleeper *s, int calls, int interrupted, i
   fflush(stdout);
   interrupted_in_all += (uint64_t)interrupted + (uint64_t)early;
   if (by_signal) return;
-  // A thread that loses its processor on its way to sleep is running, by the kernel, and gets a signal.
+  // A thread that loses its processor on its way to sleep is running, by the kernel, and gets a
+  // signal.
   ORACLE_CHECK(interrupted <= 2 && early <= interrupted && interrupted_in_all <= 6,
                "%s: %d of %d waits interrupted, %d early, %u in all", s->name, interrupted, calls,
                early, (unsigned)interrupted_in_all);

@@ -263,8 +263,8 @@ static bool is_within(const struct code *code, uint64_t ip) {
   return ip >= code->start && ip < code->start + code->size;
 }
 
-// Holds the thread while it is in these methods. NULL: it is elsewhere, perhaps in a newer version of
-// one of them.
+// Holds the thread while it is in these methods. NULL: it is elsewhere, perhaps in a newer version
+// of one of them.
 static struct clrsnap_hold *hold_within(const struct code *code, uint32_t known,
                                         AMD64_CONTEXT *good) {
   struct clrsnap_hold *hold = hold_spinning(good);

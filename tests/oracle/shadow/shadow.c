@@ -250,8 +250,8 @@ static void try_fault(const FunctionID *ids, uint32_t n, const struct copy *copy
   counts.found[fault] += verdict_of(changed, n, copy) == WRONG;
 }
 
-// Whether the thread is where its last snapshot was: on a busy machine many are of one moment, which
-// is excused once.
+// Whether the thread is where its last snapshot was: on a busy machine many are of one moment,
+// which is excused once.
 static bool stands_still(const struct copy *copy) {
   struct shadow *s = copy->source;
   UINT_PTR ip = copy->stack.count > 0 ? copy->stack.frames[0].ip : 0;
@@ -421,8 +421,8 @@ void shadow_done(void) {
   __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
 }
 
-// Few snapshots may be over before the program throws its first exceptions, at which the shadow stack
-// itself is checked.
+// Few snapshots may be over before the program throws its first exceptions, at which the shadow
+// stack itself is checked.
 static bool is_over(void) {
   uint64_t checked = __atomic_load_n(&counts.checked, __ATOMIC_RELAXED);
   return counts.taken >= wanted && (checked > 2 * CHECKS || counts.taken >= 100 * wanted);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The descriptors of the perf engine, on threads of this program: when there are few, when the program
-// reuses their numbers, in forked children, and after an exec. Skipped, with the engine's reason,
-// where this user may not use perf events.
+// The descriptors of the perf engine, on threads of this program: when there are few, when the
+// program reuses their numbers, in forked children, and after an exec. Skipped, with the engine's
+// reason, where this user may not use perf events.
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -77,8 +77,9 @@ static bool has_rate(uint32_t hz, uint64_t ns, double least, char why[128]) {
          (double)engine.cpu_ns < 1.1 * (double)used;
 }
 
-// In some virtual machines a signal takes a fifth of the shortest period, in which no other comes, and
-// the processor is taken away for many such periods. Whatever the rate, has_rate holds the weights.
+// In some virtual machines a signal takes a fifth of the shortest period, in which no other comes,
+// and the processor is taken away for many such periods. Whatever the rate, has_rate holds the
+// weights.
 static bool has_rates(char why[128]) {
   return has_rate(499, 1000 * MS, 0.9, why) && has_rate(1000, 1000 * MS, 0.9, why) &&
          has_rate(9999, 500 * MS, 0.4, why);
@@ -276,8 +277,8 @@ static void what_its_events_cost_is_judged_by_the_programs_switches(void **state
   assert_false(cs_perf_costs_too_much(1000, begin, begin, &why));
 }
 
-// It decides between engines, so chance must not: a timer that is not programmed by chance once made
-// it 0, and perf engine took 40 % of a server's requests.
+// It decides between engines, so chance must not: a timer that is not programmed by chance once
+// made it 0, and perf engine took 40 % of a server's requests.
 static void what_a_switch_costs_is_measured_alike(void **state) {
   (void)state;
   uint64_t least = UINT64_MAX, most = 0;

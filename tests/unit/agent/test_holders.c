@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which locks are waited for, by how many, and who holds them: waits are joined by their lock, and an
-// owner counts only as long as the object is known not to have moved. Runtime structures are fakes.
+// Which locks are waited for, by how many, and who holds them: waits are joined by their lock, and
+// an owner counts only as long as the object is known not to have moved. Runtime structures are
+// fakes.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files in /proc about this program's threads: which stay open, and what they say once a thread has ended.
+// Files in /proc about this program's threads: which stay open, and what they say once a thread has
+// ended.
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -73,7 +74,8 @@ static void files_stay_open_until_the_end(void **state) {
   end_keeping(before);
 }
 
-// Another thread with the same place is read all the same, and gets the place if it is read more often.
+// Another thread with the same place is read all the same, and gets the place if it is read more
+// often.
 static void a_place_has_one_thread(void **state) {
   enum { SAME = 1 + 256, READS = 40 };
   (void)state;

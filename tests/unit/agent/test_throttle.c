@@ -172,8 +172,8 @@ static void of_many_at_the_beginning_few_are_walked(void **state) {
 
 // Three exceptions of one type to one of another, as the agent takes them, from a rate at which all
 // are walked to one at which one of hundreds is. Their sums are exact but for what came after the
-// last one that was walked; the rate is held; and of the stacks, which alternate within a type, each
-// has its half.
+// last one that was walked; the rate is held; and of the stacks, which alternate within a type,
+// each has its half.
 static void exceptions_stand_for_all_of_their_type(void **state) {
   static const uint32_t rates[] = {80, 4000, 100000};
   (void)state;
@@ -228,8 +228,9 @@ static void objects_by_their_interval(void **state) {
   assert_near(objects.estimate, objects.sum, 0.1);
 }
 
-// A large object among many small ones has its own bytes, or is chosen by them: in each second, forty of 16 MB and 10,000 of
-// which each stands for 100 KiB. Their parts of all bytes are right, though one in a hundred is walked.
+// A large object among many small ones has its own bytes, or is chosen by them: in each second,
+// forty of 16 MB and 10,000 of which each stands for 100 KiB. Their parts of all bytes are right,
+// though one in a hundred is walked.
 static uint64_t seldom_large(uint32_t event) {
   return event % 250 == 0 ? 16777216 : 102400;
 }
@@ -275,8 +276,8 @@ static void what_walks_cost_bounds_them(void **state) {
   assert_near(objects.estimate, objects.sum, 0.15);
 }
 
-// Each exception costs the runtime an event of some 400 ns, walked or not. That is part of the mode's
-// 0.5 %, so the more are thrown, the fewer are walked, down to a hundred.
+// Each exception costs the runtime an event of some 400 ns, walked or not. That is part of the
+// mode's 0.5 %, so the more are thrown, the fewer are walked, down to a hundred.
 static void what_counting_costs_leaves_fewer_walks(void **state) {
   static const uint32_t rates[] = {1000, 6000, 9000, 40000};
   (void)state;

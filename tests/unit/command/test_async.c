@@ -216,8 +216,8 @@ static void a_shared_task_is_each_requests_own(void **state) {
   for (size_t i = 0; i < CS_COUNT(of); i++) assert_true(operations("t", of[i]) == 1);
 }
 
-// An operation is there once, however many things it awaits, and each of them has its own label where
-// the operation has none.
+// An operation is there once, however many things it awaits, and each of them has its own label
+// where the operation has none.
 static void an_operation_is_divided(void **state) {
   (void)state;
   begin_labels();

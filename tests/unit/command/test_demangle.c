@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Names as the compilers of C# (SDK 10.0.401) and F# make them, taken from recordings of
 // tests/apps/Names and NamesFs and from .NET's own libraries, names as VB makes them, written by
-// hand, and what they must read like; and made-up names, which must do no harm. tests/live/names/names.sh
-// runs the compilers themselves.
+// hand, and what they must read like; and made-up names, which must do no harm.
+// tests/live/names/names.sh runs the compilers themselves.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an installed runtime without symbols says of its own functions, and what garbled copies of it
-// say.
+// What an installed runtime without symbols says of its own functions, and what garbled copies of
+// it say.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -93,8 +93,8 @@ static void sums_and_order(void **state) {
   assert_methods(f, &view, "App.Idle 10 10, App.Main 20 100, App.Work 40 90, memcpy 30 30");
 }
 
-// "main [runtime] [GC] [runtime] memcpy", where only the third frame has a class of its own, and a thread
-// with a class.
+// "main [runtime] [GC] [runtime] memcpy", where only the third frame has a class of its own, and a
+// thread with a class.
 static void frames_of_the_runtime_have_classes(void **state) {
   struct fixture *f = *state;
   enum { LIB = IDLE + 1, GC, LEAF, CLASS = 3, OF_THREAD = 4 };

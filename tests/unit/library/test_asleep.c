@@ -281,8 +281,8 @@ static void files_of_the_program_are_left_alone(void **state) {
     if (taken[fd]) assert_int_equal(close(fd), 0);
 }
 
-// In a round, the CPU clock of a thread says whether it has slept since its walk was kept; at first,
-// and then now and again, its run count does.
+// In a round, the CPU clock of a thread says whether it has slept since its walk was kept; at
+// first, and then now and again, its run count does.
 static void what_was_kept_is_of_a_thread_that_has_slept_since(void **state) {
   struct cs_error err = {""};
   struct target t = {.depth = 2};

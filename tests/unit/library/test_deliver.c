@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The callbacks of a held walk end when its hold's time is up, also if the target has not run since:
-// on a busy machine it ends its hold later than it should.
+// The callbacks of a held walk end when its hold's time is up, also if the target has not run
+// since: on a busy machine it ends its hold later than it should.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -25,6 +25,6 @@ enum stack_reg { STACK_X19, STACK_FP = STACK_X19 + 10, STACK_SP, STACK_PC, STACK
 enum { MACHINE_PUSHES_RETURN_ADDRESS = 0 };  // it is in lr
 // COR_PRF_EX_CLAUSE_INFO's framePointer is the caller's sp.
 enum { MACHINE_CLAUSE_HAS_CALLERS_SP = 1 };
-// Of a million frames, so many own an InlinedCallFrame below native ones: twice what was seen: all code is jitted there, and QCalls
-// have more callbacks.
+// Of a million frames, so many own an InlinedCallFrame below native ones: twice what was seen: all
+// code is jitted there, and QCalls have more callbacks.
 enum { MACHINE_NATIVE_BEFORE = 12000 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Enter, leave and tailcall hooks in the JIT's fast form: the JIT calls them with the ID in x10 and the
-// caller's sp in x11; x0 to x8, fp and q0 to q7 belong to the managed code (arguments at enter, results at
-// leave). The C functions are compiled for general registers only, which leaves the vector registers as
-// they are. The unwind data is exact at every instruction: the walks under test come through here.
+// Enter, leave and tailcall hooks in the JIT's fast form: the JIT calls them with the ID in x10 and
+// the caller's sp in x11; x0 to x8, fp and q0 to q7 belong to the managed code (arguments at enter,
+// results at leave). The C functions are compiled for general registers only, which leaves the
+// vector registers as they are. The unwind data is exact at every instruction: the walks under test
+// come through here.
   .text
 
   .macro HOOK name, target

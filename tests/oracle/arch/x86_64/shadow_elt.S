@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Enter, leave and tailcall hooks in the JIT's fast form. The JIT calls them without saving anything
-// for us: enter with the ID in r14 and the caller's sp in r15, leave and tailcall with them in rdi and rsi;
-// every register but r10 and r11 belongs to the managed code (arguments at enter, results at leave).
-// So all that a C function may change is saved here; the C functions are compiled for general
-// registers only, which leaves xmm and above as they are. The unwind data is exact at every
-// instruction: the walks under test come through here.
+// Enter, leave and tailcall hooks in the JIT's fast form. The JIT calls them without saving
+// anything for us: enter with the ID in r14 and the caller's sp in r15, leave and tailcall with
+// them in rdi and rsi; every register but r10 and r11 belongs to the managed code (arguments at
+// enter, results at leave). So all that a C function may change is saved here; the C functions are
+// compiled for general registers only, which leaves xmm and above as they are. The unwind data is
+// exact at every instruction: the walks under test come through here.
   .text
 
   .macro HOOK name, target, id, sp

@@ -25,7 +25,8 @@ static const uint8_t fake_leaf_info[] = {FAKE_HEAD, 0xE4, 0xE4, 0xE4, 0xE4};
 static const uint8_t fake_frame_info[] = {FAKE_HEAD, 0xD2, 0xC4, 0x03, 0xE4};
 static const uint8_t fake_larger_info[] = {FAKE_HEAD, 0xD2, 0xC4, 0x05, 0xE4};  // sub sp, sp, 0x50
 
-// sub sp, sp, 0x30; str lr, [sp, 0x20]; ...; bl (ends at AFTER_CALL); ...; blr x1 (ends at SECOND_CALL); ...
+// sub sp, sp, 0x30; str lr, [sp, 0x20]; ...; bl (ends at AFTER_CALL); ...; blr x1 (ends at
+// SECOND_CALL); ...
 static inline void fake_frame_code(uint8_t code[64]) {
   uint32_t words[16];
   for (unsigned i = 0; i < 16; i++) words[i] = 0xD503201F;  // nop
