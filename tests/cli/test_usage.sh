@@ -91,6 +91,12 @@ usage_error "--alloc takes the bytes between two objects, 100k to 1g, not '99k'$
 usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'timer'$more" record --engine timer true
+none_of="belongs to a mode that is not recorded:"
+usage_error "--frequency $none_of cpu, wall$more" record -F 99 --mode gc true
+usage_error "--alloc $none_of alloc$more" record --alloc 1m true
+usage_error "--event-rate $none_of lock, exception, wait, holders$more" record --event-rate 9 --mode cpu,alloc,gc true
+usage_error "--idle $none_of wall$more" record --idle true
+usage_error "two outputs have the name 'a.html'$more" record -o a.html -o b.html -o a.html true
 usage_error "--engine belongs to cpu mode, which is not recorded$more" record --engine clock --mode wall true
 modes="--mode takes one or more of cpu, wall, alloc, lock, exception, gc, wait, async, holders with commas between them"
 usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode walls true

@@ -215,10 +215,37 @@ static bool check_holders(struct cs_record_options *o, struct cs_error *err) {
   return true;
 }
 
+// Refuses an option that would have no effect in the modes that are recorded.
+static bool check_modes(const struct cs_record_options *o, struct cs_error *err) {
+  enum {
+    ALLOC = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC),
+    WALL = CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL),
+    RATED = CS_WIRE_MODE_BIT(CS_WIRE_MODE_EXCEPTION) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_LOCK) |
+            CS_WIRE_MODE_BIT(CS_WIRE_MODE_HOLDERS) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WAIT),
+  };
+  const struct cs_consumer_opts *ask = &o->agent.ask;
+  const struct {
+    bool given;
+    uint32_t modes;
+    const char *name;
+  } all[] = {{ask->hz != 0, CS_WIRE_TIMED_MODES, "--frequency"},
+             {ask->alloc_interval != 0, ALLOC, "--alloc"},
+             {ask->event_rate != 0, RATED, "--event-rate"},
+             {o->view.idle, WALL, "--idle"}};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    char names[CS_MODE_NAMES_BYTES];
+    if (all[i].given && (ask->modes & all[i].modes) == 0)
+      return cs_error_set(err, "%s belongs to a mode that is not recorded: %s", all[i].name,
+                          cs_mode_names(all[i].modes, names));
+  }
+  return true;
+}
+
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
   struct cs_record_options *o = options;
   struct cs_consumer_opts *ask = &o->agent.ask;
   ask->async_callers = o->view.async_callers;
+  if (!check_modes(o, err)) return false;
   if (!cs_check_agent_options(&o->agent, count, operands, err)) return false;
   if (!cs_push_check(&o->view.push_options, err) || !check_async(o, err)) return false;
   if (o->window_ns != 0 && o->view.push_options.url == NULL)

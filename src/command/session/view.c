@@ -19,6 +19,9 @@ bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *
   if (arg[0] == '\0') return cs_error_set(err, "--output takes a name");
   if (view->count == CS_VIEW_MAX_OUTPUTS)
     return cs_error_set(err, "there can be %d outputs at most", CS_VIEW_MAX_OUTPUTS);
+  for (unsigned i = 0; i < view->count; i++)
+    if (strcmp(view->outputs[i].path, arg) == 0)
+      return cs_error_set(err, "two outputs have the name '%s'", arg);
   view->outputs[view->count++] = (struct cs_view_output){.path = arg};
   return true;
 }

@@ -12,10 +12,12 @@ clrsnap=$BUILD/bin/clrsnap
 by_perf
 # record MODES [VARIABLE=VALUE...]
 record() {
-  local modes=$1 engine=()
+  local modes=$1 options=()
   shift
-  [[ ,$modes, != *,cpu,* ]] || engine=("${PERF[@]}")
-  env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k "${engine[@]}" -o all.json -- dotnet "$APP" return > truth 2> err
+  [[ ,$modes, != *,cpu,* ]] || options=("${PERF[@]}")
+  [[ ,$modes, != *,alloc,* ]] || options+=(--alloc 100k)
+  [[ ! $modes =~ exception|lock|wait ]] || options+=(--event-rate 1000000)
+  env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" "${options[@]}" -o all.json -- dotnet "$APP" return > truth 2> err
   [ $? = 7 ] || { cat truth err; fail "mode $modes: another exit code than the program's"; }
   # The program may have to wait for a lock of the runtime's own that a thread of the agent's holds.
   ! sed "s/held by \.clrsnap, the profiler's own thread//g" all.json err | grep -oE '.{0,80}\.clrsnap.{0,80}' ||
