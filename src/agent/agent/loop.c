@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent's thread: waits until the runtime can be walked, then drains the ring until the
 // recording is over: every 10 ms, in wall mode at every tick, and without perf events every 50 ms
-// while little arrives.
+// while little arrives, after the first two seconds.
 //
 // Invariant: it is the only thread that reads the ring and writes to the wire. It calls the CLR, so
 // the runtime may stop it for a collection; it holds no lock then. All signals are blocked on it.
@@ -49,7 +49,9 @@ enum {
   // While little arrives and no perf event can send a signal, since each drain takes a processor
   // from a thread for some 50 us.
   CALM_DRAIN_MS = 50,
-  CALM_PART = 64,       // 1 / the part of the ring below which little has arrived
+  CALM_PART = 64,  // 1 / the part of the ring below which little has arrived
+  // Many programs that crash do so at their start, and what has not been drained is then lost.
+  YOUNG_MS = 2000,
   SLOW_DRAIN_MS = 100,  // if the budget has lowered the rate
   // Between two checks for:
   READY_MS = 2,      // whether the runtime can be walked
@@ -273,8 +275,9 @@ static void maintain(uint64_t now) {
   scan_now_and_then(&blocked_ns, now, BLOCKED_MS, cs_blocked_check);
   scan_now_and_then(&threads_ns, now, NATIVE_MS, check_threads);
   scan_now_and_then(&unknown_ns, now, UNKNOWN_MS, count_unknown);
-  bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
-  if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
+  bool old = cs_library_images_are_old() || cs_library_images_are_left();
+  if (is_due(&images_ns, now, IMAGES_MS) || (old && is_due(&old_ns, now, OLD_IMAGES_MS)))
+    (void)cs_library_refresh_images_briefly();
   check_small_stacks();
   cs_lock_types_learn();
   cs_threads_start_delayed();
@@ -304,7 +307,9 @@ static uint64_t step_of(bool wall, uint64_t before, uint64_t drained) {
   bool slow = cs_options.budget_ppm != 0 && period > DRAIN_MS * MS;
   if (wall) return period / parts_of(period);
   if (slow) return period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
-  if (cs_engines_have_events() || drained > CS_SAMPLE_RING_BYTES / CALM_PART) return DRAIN_MS * MS;
+  bool young = cs_clock_now_ns() - cs_agent.start_ns < YOUNG_MS * MS;
+  if (young || cs_engines_have_events() || drained > CS_SAMPLE_RING_BYTES / CALM_PART)
+    return DRAIN_MS * MS;
   return before < CALM_DRAIN_MS * MS / 2 ? before * 2 : CALM_DRAIN_MS * MS;
 }
 

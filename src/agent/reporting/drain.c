@@ -308,9 +308,11 @@ static void learn_from(const struct cs_sample *s) {
   if (s->stop == CS_STOP_NO_BOUNDS) learn_stack(s);
   if (!has_unknown_code(s)) return;
   uint64_t now = cs_clock_now_ns();
+  // The agent's thread continues with images that are left after the drain.
+  if (cs_library_images_are_left()) return;
   if (now < next_refresh_ns && !cs_library_images_are_old()) return;
   next_refresh_ns = now + REFRESH_NS;
-  (void)cs_library_refresh_images();
+  (void)cs_library_refresh_images_briefly();
   images_cached = false;
 }
 

@@ -13,6 +13,11 @@ struct cs_native *cs_native_new(int pid);
 // Old tables are kept until cs_native_retire. To be called by one thread at a time. Returns NULL
 // only if there has never been a table, because memory ran out or the maps cannot be read.
 const struct cs_images *cs_native_refresh(struct cs_native *native);
+// The same, but begins to compile no image, except one, when `limit_ns` nanoseconds are over; the
+// images that are left are not in the table, which counts as unsettled, until a later call.
+const struct cs_images *cs_native_refresh_in(struct cs_native *native, uint64_t limit_ns);
+// Returns whether the last call has left images.
+bool cs_native_has_left(const struct cs_native *native);
 // Frees all tables but the newest and `still_used` (which may be NULL), and the images that are
 // only in freed ones. To be called when no handler reads those tables any more.
 void cs_native_retire(struct cs_native *native, const struct cs_images *still_used);

@@ -54,6 +54,8 @@ struct cs_native {
   struct cs_loader loader;  // of this process; not set for another one
   bool counted;             // the loader's counters were found
   uint64_t loaded;          // cs_loader_now before the maps were read
+  uint64_t until_ns;        // of this refresh
+  bool left;                // images were left at that time
   struct {                  // places in images that stay as long as this process lives
     uint64_t text[3], base[2];
   } stays;
@@ -327,20 +329,38 @@ static size_t table_bytes(uint32_t count) {
 
 // Adds the images of the maps to the table.
 static void fill(struct cs_native *native, struct table *table, struct cs_elf *elf) {
+  bool any = false;
   for (uint32_t i = 0; i < native->maps.count; i++) {
     const struct cs_candidate *candidate = &native->maps.candidate[i];
     if (cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK) continue;
     struct compiled *c = find_compiled(native, candidate, elf->fingerprint);
-    if (c == NULL) c = compile(native, candidate, elf);
+    if (c == NULL && any && cs_clock_now_ns() >= native->until_ns) {
+      native->left = true;
+      continue;
+    }
+    if (c == NULL) {
+      c = compile(native, candidate, elf);
+      any = true;
+    }
     if (c != NULL && check(native, c)) table->images.image[table->images.count++] = c->image;
   }
-  bool settled = native->counted && is_unchanged_since(native, native->loaded);
+  bool settled = native->counted && !native->left && is_unchanged_since(native, native->loaded);
   table->images.loaded = settled ? native->loaded : CS_LOADER_UNSETTLED;
 }
 
 const struct cs_images *cs_native_refresh(struct cs_native *native) {
+  return cs_native_refresh_in(native, UINT64_MAX / 2);
+}
+
+bool cs_native_has_left(const struct cs_native *native) {
+  return native->left;
+}
+
+const struct cs_images *cs_native_refresh_in(struct cs_native *native, uint64_t limit_ns) {
   const struct cs_images *before = native->tables != NULL ? &native->tables->images : NULL;
   struct cs_error err;
+  native->until_ns = cs_clock_now_ns() + limit_ns;
+  native->left = false;
   native->loaded = cs_loader_now(&native->loader);
   if (!cs_maps_read(&native->maps, native->process.pid, &err)) {
     cs_log("the list of native images is not updated: %s", err.text);

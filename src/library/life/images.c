@@ -21,11 +21,14 @@
 #include "signal/signal.h"
 #include "unwind/sites.h"
 
+enum { BRIEF_NS = 10000000 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
 static struct cs_sites sites;    // 0.8 MiB, of which 0.5 are touched at once
 static bool stale;               // there are rules of unloaded images; under the lock
 static bool unretired;           // there are older tables still; under the lock
+static bool left;                // the last refresh has left images; atomic
 static bool found_unknown_code;  // set by walks in handlers, cleared by the next refresh
 
 bool cs_library_images_init(void) {
@@ -53,10 +56,11 @@ static void publish(const struct cs_images *before, const struct cs_images *now)
   unretired = true;
 }
 
-bool cs_library_refresh_images(void) {
+static bool refresh(uint64_t limit_ns) {
   pthread_mutex_lock(&lock);
   const struct cs_images *before = cs_library.world.images;
-  const struct cs_images *now = cs_native_refresh(native);
+  const struct cs_images *now = cs_native_refresh_in(native, limit_ns);
+  cs_store_release(&left, cs_native_has_left(native));
   if (now != NULL) cs_small_stacks_look_at(now);
   if (now != NULL && now != before) publish(before, now);
   // If walks do not end in time, the next call tries again.
@@ -69,6 +73,18 @@ bool cs_library_refresh_images(void) {
   if (now != NULL && !stale) cs_store_release(&sites.loaded, now->loaded);
   pthread_mutex_unlock(&lock);
   return now != before;
+}
+
+bool cs_library_refresh_images(void) {
+  return refresh(UINT64_MAX / 2);
+}
+
+bool cs_library_refresh_images_briefly(void) {
+  return refresh(BRIEF_NS);
+}
+
+bool cs_library_images_are_left(void) {
+  return cs_load_acquire(&left);
 }
 
 uint32_t cs_library_images_sequence(void) {

@@ -14,6 +14,9 @@ void cs_library_images_rest(void);
 // of /proc/self/maps even if nothing has changed, so it is called now and then, and when a walk has
 // met unknown code.
 bool cs_library_refresh_images(void);  // true: there is a new table
+// The same, in some milliseconds, or as long as one image takes; the others are left for the next
+// call (cs_library_images_are_left).
+bool cs_library_refresh_images_briefly(void);
 // Notes that a walk in a handler has met unknown code, and could not look for new images.
 // Async-signal-safe.
 void cs_library_note_unknown_code(void);
@@ -22,6 +25,8 @@ void cs_library_refresh_after_handlers(void);
 // Returns whether images have come or gone since the table was made, and none is just coming or
 // going. A few loads.
 bool cs_library_images_are_old(void);
+// Returns whether the last refresh was brief, and has left images.
+bool cs_library_images_are_left(void);
 // For the one caller that names frames later, by the table that their walk used: keeps tables from
 // that number on (UINT32_MAX: none), and finds the table of a walk (native/native.h).
 uint32_t cs_library_images_sequence(void);  // of the newest

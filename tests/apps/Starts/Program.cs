@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Everything that a recording has events for, at once at the start of Main, and then the program ends. Prints the true
-// numbers: "truth MODE NUMBER". Argument: how it ends (return, exit, throw, failfast); "nothing": it ends at once;
+// numbers: "truth MODE NUMBER". Argument: how it ends (return, exit, throw, failfast); "nothing": it ends at once; "crash": it only throws;
 // "moments": it only starts threads that run for moments, and prints their number and the program's CPU time in ns, without the profiler's.
 using System.Runtime.CompilerServices;
 
@@ -103,6 +103,7 @@ static class Program
         if (args[0] == "nothing") return 0;
         if (args[0] == "moments") return Moments();
         Throw();
+        if (args[0] == "crash") throw new InvalidOperationException("nobody catches it");
         Allocate();
         Wait();
         Lock();

@@ -94,6 +94,15 @@ for how in nothing exit throw failfast; do
   [ ${#PERF[@]} = 0 ] && timed=() || timed=(cpu)
   [ $how != exit ] || python3 "$SOURCE/tests/live/record/starts.py" how.json "${timed[@]}" exception gc < truth || fail "exit: not all of it"
 done
+# A program that crashes at its start: what it has thrown is there, unless the agent's thread got no processor.
+known=0 runs=0
+while [ $known -lt 6 ] && [ $runs -lt 12 ]; do
+  runs=$((runs + 1))
+  "$clrsnap" record --mode exception -o crash.json -- dotnet "$APP" crash > /dev/null 2> err
+  ! grep -q '^clrsnap:   exception: 126 exceptions' err || known=$((known + 1))
+done
+[ $known -ge 6 ] || { cat err; fail "of $runs crashes at the start, all exceptions are known in $known only"; }
+pass "of $runs crashes at the start, all exceptions are known in $known"
 # A second .NET process of the program has its own standard error to itself: build tools take a line for a failure.
 for mode in cpu wall wait; do
   "$clrsnap" record --mode $mode -o two.json -- sh -c "dotnet $APP nothing; sleep 0.3; dotnet $APP nothing 2> second" > /dev/null 2> err ||

@@ -281,6 +281,26 @@ static void from_a_constructor(void **state) {
   assert_int_equal(dlclose(library), 0);
 }
 
+// What takes long is compiled one image at a time; the last call's table is that of a full refresh.
+static void brief_refreshes_leave_images(void **state) {
+  (void)state;
+  struct cs_native *own = cs_native_new(0);
+  assert_non_null(own);
+  const struct cs_images *now = NULL, *whole = cs_native_refresh(native);
+  for (uint32_t i = 1; i <= whole->count; i++) {
+    now = cs_native_refresh_in(own, 0);
+    assert_int_equal(now->count, i);
+    assert_int_equal(cs_native_has_left(own), i < whole->count);
+    assert_int_equal(now->loaded == CS_LOADER_UNSETTLED, i < whole->count);
+  }
+  for (uint32_t i = 0; i < whole->count; i++) {
+    assert_int_equal(now->image[i].begin, whole->image[i].begin);
+    assert_int_equal(now->image[i].row_count, whole->image[i].row_count);
+  }
+  assert_ptr_equal(cs_native_refresh_in(own, 0), now);
+  cs_native_free(own);
+}
+
 static void libraries_come_and_go(void **state) {
   (void)state;
   handle(SIGUSR2, SIG_IGN, 0);
@@ -396,6 +416,7 @@ int main(void) {
       cmocka_unit_test(from_the_alternate_stack),
       cmocka_unit_test(a_threads_base),
       cmocka_unit_test(from_a_constructor),
+      cmocka_unit_test(brief_refreshes_leave_images),
       cmocka_unit_test(libraries_come_and_go),
       cmocka_unit_test(what_stays_is_kept),
       cmocka_unit_test(another_process),
