@@ -106,6 +106,7 @@ grep -q '</html>' empty.html || fail "empty: no valid page"
 # Few samples make no rate; a thread may lose its processor in the handler; a class is one frame.
 run 0 "$CLRSNAP" record -F 1 --top 9 -o compiles.collapsed -- "$FAKE" compiles
 grep -qx 'clrsnap: engine perf: 3 samples in 3.00 s of CPU time; one is due every 1.00 s of it on average' err || fail "few: $(cat err)"
+grep -q '^clrsnap:   few samples: 19 of 20 shares are within 50 points; for 3 points record some [0-9]* s$' err || fail "few, perf: $(cat err)"
 grep -qx 'clrsnap: threads held p50 1.0 us, p99 140.0 ms, max 140.0 ms (in real time, waits for a processor included)' err ||
   fail "held: $(cat err)"
 [ "$(grep -c ' \[JIT\]$' err)" = 1 ] && grep -q '^clrsnap: 100.0 %  100.0 %        3  \[JIT\]$' err || fail "JIT: $(cat err)"

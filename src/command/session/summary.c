@@ -461,7 +461,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) samples += set->profiles[i].facts.samples;
   print_first(set, samples, out);
   print_modes(set, out);
-  for (size_t i = 0; i < set->count; i++) cs_print_engine(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) cs_print_engine(&set->profiles[i], out);
   print_losses(f, out);
   print_walks(set, samples, out);
   print_symbols(&f->symbols, out);

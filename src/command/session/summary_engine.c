@@ -4,10 +4,10 @@
 #include "session/summary_engine.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/print.h"
 #include "profile/blocked.h"
+#include "profile/waits.h"
 #include "util/say.h"
 
 #define PREFIX "clrsnap: "
@@ -59,17 +59,19 @@ static void print_rate(const struct cs_facts *f, FILE *out) {
 }
 
 // The clock engine may take far fewer samples than were asked for, since its scans have a bound on
-// their cost. Says how exact shares are then: a share of a half, 19 times out of 20.
-static void print_few(const struct cs_facts *f, FILE *out) {
+// their cost; and with a budget, some samples stand for much more than others. Says how exact
+// shares are then: a share of a half, 19 times out of 20.
+static void print_few(const struct cs_profile *p, FILE *out) {
   const double good = 3;
-  if (f->engine.used != CS_WIRE_ENGINE_CLOCK || f->samples == 0) return;
-  double points = 100 / sqrt((double)f->samples);
-  if (points <= 2 * good) return;
+  const struct cs_facts *f = &p->facts;
+  double points = cs_points_off(p, NULL), seconds = (double)f->duration_ns / 1e9;
+  if (f->samples == 0 || points <= 2 * good) return;
   cs_print(out,
            PREFIX
            "  few samples: 19 of 20 shares are within %.0f points; for %.0f points record some "
-           "%.0f s, or with --engine perf\n",
-           points, good, (double)f->duration_ns / 1e9 * (points / good) * (points / good));
+           "%.0f s%s\n",
+           points, good, seconds * (points / good) * (points / good),
+           f->engine.used == CS_WIRE_ENGINE_CLOCK ? ", or with --engine perf" : "");
 }
 
 // Why the samples' sum may differ from the CPU time.
@@ -87,7 +89,8 @@ static void print_unsampled(const struct cs_facts *f, FILE *out) {
   cs_print(out, "\n");
 }
 
-void cs_print_engine(const struct cs_facts *f, FILE *out) {
+void cs_print_engine(const struct cs_profile *p, FILE *out) {
+  const struct cs_facts *f = &p->facts;
   const struct cs_engine_facts *e = &f->engine;
   if (e->used == CS_WIRE_ENGINE_AUTO) return;
   cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->used));
@@ -96,7 +99,7 @@ void cs_print_engine(const struct cs_facts *f, FILE *out) {
   else if (e->cpu_ns > 0)
     print_rate(f, out);
   cs_print(out, "\n");
-  if (f->event == 0) print_few(f, out);
+  if (f->event == 0) print_few(p, out);
   bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
   double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
   if (stood < 98.0 || stood > 102.0)

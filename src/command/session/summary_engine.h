@@ -6,7 +6,7 @@
 
 #include "profile/profile.h"
 
-void cs_print_engine(const struct cs_facts *f, FILE *out);
+void cs_print_engine(const struct cs_profile *p, FILE *out);
 // The time of threads that ran with their signals blocked.
 void cs_print_blocked(const struct cs_facts *f, FILE *out);
 // Samples that are missing because threads did not take their signals.
