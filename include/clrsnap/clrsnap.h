@@ -111,10 +111,10 @@ struct clrsnap_opts {
 //   E_OUTOFMEMORY
 CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opts);
 
-// Stops the library: no new walk begins, walks in progress are waited for, and the reference to
-// `info` is released. The handler stays installed and ignores every signal, since one may still be
-// pending; alternate stacks stay with their threads. The library may be started again. Must not be
-// called from the callback of a walk.
+// Stops the library: no new walk begins; walks in progress are waited for, and so are holds, for
+// hold_timeout_ms at most; and the reference to `info` is released. The handler stays installed and
+// ignores every signal, since one may still be pending; alternate stacks stay with their threads.
+// The library may be started again. Must not be called from the callback of a walk.
 CLRSNAP_API void clrsnap_stop(void);
 
 // Returns whether walks can be taken now. The other functions call it themselves. Until it has
@@ -363,8 +363,10 @@ CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE c
 CLRSNAP_API HRESULT clrsnap_hold_unwind_to_managed(const struct clrsnap_hold *hold, BYTE context[],
                                                    ULONG32 size);
 
-// Lets a held thread continue, and frees `hold`. Returns S_OK, also for NULL, or S_FALSE if the
-// thread runs already because the hold has timed out.
+// Lets a held thread continue, and frees `hold`. To be called for each hold, even if it has timed
+// out or the library has been stopped: otherwise, the hold keeps one of the 64 slots for walks.
+// Returns S_OK, also for NULL, or S_FALSE if the thread runs already because the hold has timed
+// out.
 CLRSNAP_API HRESULT clrsnap_release(struct clrsnap_hold *hold);
 
 #ifdef __cplusplus

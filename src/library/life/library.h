@@ -14,6 +14,7 @@ struct cs_library {
   struct clrsnap_opts opts;  // with the defaults filled in
   bool running;              // written under the same lock, read by any thread
   uint32_t users;            // public calls under way, any thread: clrsnap_stop waits for them
+  uint32_t holds;            // not released; the thread may run already
   // What walks read. Each part has its writer: start.c the layout, images.c the tables of images,
   // function.c the generation of the code. Handlers reach it through cs_signal.world only.
   struct cs_world world;

@@ -200,10 +200,14 @@ HRESULT cs_library_start(IUnknown *info, const struct clrsnap_opts *opts, struct
   return hr;
 }
 
-// When this returns, no public call is under way, and none can begin before the library runs again.
+// When this returns, no public call is under way, no thread is held, and no call can begin before
+// the library runs again. A hold that is never released ends by itself, and is not waited for.
 static void wait_for_users(void) {
   __atomic_store_n(&cs_library.running, false, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&cs_library.users, __ATOMIC_SEQ_CST) != 0) (void)usleep(1000);
+  uint64_t until = cs_clock_now_ns() + cs_library.opts.hold_timeout_ms * 1000000ull;
+  while (__atomic_load_n(&cs_library.holds, __ATOMIC_SEQ_CST) != 0 && cs_clock_now_ns() < until)
+    (void)usleep(1000);
 }
 
 void cs_library_stop(const IUnknown *unknown) {

@@ -23,12 +23,10 @@ static struct cs_request *request_of(const struct clrsnap_hold *hold) {
   return (struct cs_request *)(uintptr_t)hold;
 }
 
-// Holds under way. The caller's is found by its thread id, since the first use of a thread-local
-// variable may allocate, and the target may own malloc's lock.
-static uint32_t holds;
-
+// The caller's hold is found by its thread id, since the first use of a thread-local variable may
+// allocate, and the target may own malloc's lock.
 struct cs_request *cs_hold_of_caller(void) {
-  if (cs_load_acquire(&holds) == 0) return NULL;
+  if (cs_load_acquire(&cs_library.holds) == 0) return NULL;
   uint32_t tid = cs_own_tid();
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
     enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&cs_requests[i].word));
@@ -118,7 +116,9 @@ static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_err
   HRESULT hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, NULL, err);
   if (hr != S_OK) return hr;
   cs_store_release(&take.request->holder, cs_own_tid());
-  cs_add_relaxed(&holds, 1);
+  cs_add_seq(&cs_library.holds, 1);
+  // It cannot end while it is held, and afterwards it may, though the hold has not been released.
+  cs_thread_unpin(thread);
   *out = (struct clrsnap_hold *)take.request;
   return S_OK;
 }
@@ -133,7 +133,7 @@ CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out) {
   *out = NULL;
   if (cs_library_enter()) {
     hr = hold_thread(thread, out, &err);
-    if (hr != S_OK) cs_library_leave();  // else at the release
+    cs_library_leave();
   } else {
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
   }
@@ -168,10 +168,9 @@ CLRSNAP_API HRESULT clrsnap_hold_unwind_to_managed(const struct clrsnap_hold *ho
 CLRSNAP_API HRESULT clrsnap_release(struct clrsnap_hold *hold) {
   if (hold == NULL) return S_OK;
   struct cs_request *request = request_of(hold);
-  struct cs_take take = {.request = request, .thread = request->thread};
+  struct cs_take take = {.request = request};
   cs_store_release(&request->holder, 0);
-  cs_add_relaxed(&holds, (uint32_t)-1);
   bool was_held = cs_take_end(&take);
-  cs_library_leave();
+  cs_add_seq(&cs_library.holds, (uint32_t)-1);
   return was_held ? S_OK : S_FALSE;
 }

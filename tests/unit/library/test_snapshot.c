@@ -299,6 +299,26 @@ static void a_hold_that_is_not_released_ends_by_itself(void **state) {
   all_slots_are_free();
 }
 
+// Neither a thread that was held nor the library waits for ever for a release that does not come.
+static void a_hold_that_is_never_released_stops_nothing(void **state) {
+  (void)state;
+  clrsnap_stop();
+  struct clrsnap_opts opts = {.size = sizeof opts, .hold_timeout_ms = 30};
+  start(&opts);
+  struct clrsnap_hold *hold = NULL, *second = NULL;
+  struct target *target = target_start((struct target_opts){0});
+  assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
+  end_target(target);
+  clrsnap_stop();
+  assert_int_equal(clrsnap_hold(1, &second), CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  start(&opts);
+  assert_int_equal(clrsnap_release(hold), S_FALSE);
+  target = target_start((struct target_opts){0});
+  expect_walk(target);
+  end_target(target);
+  all_slots_are_free();
+}
+
 // A thread is walked by its holder as it stands; any other request of the holder's has a defined
 // result.
 static void a_held_thread_is_walked_by_its_holder(void **state) {
@@ -574,6 +594,7 @@ int main(void) {
       TEST(a_walk_whose_requester_has_gone_gives_its_slot_back),
       TEST(a_held_thread_stands_still_until_it_is_released),
       TEST(a_hold_that_is_not_released_ends_by_itself),
+      TEST(a_hold_that_is_never_released_stops_nothing),
       AT_ONCE(a_held_thread_is_walked_by_its_holder),
       TEST(a_walk_after_the_holds_time_is_refused),
       TEST(a_snapshot_that_holds_always_lets_go),
