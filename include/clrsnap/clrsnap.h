@@ -170,8 +170,9 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 // CLRSNAP_HOLD_TARGET (contract: C17).
 //
 // Returns, checked in CoreCLR's order:
-//   S_OK                                        done; or `thread` is not a managed thread, and
-//                                               there was no callback
+//   S_OK                                        done; or there was no callback, because `thread` is
+//                                               not a managed thread, or has no managed frames yet
+//                                               and the runtime's own frames are on its stack
 //   CORPROF_E_STACKSNAPSHOT_UNSAFE              the library is not ready yet; or the target did not
 //                                               answer in time, because it blocks the signal, is
 //                                               stopped by a debugger, or gets no processor
@@ -183,8 +184,8 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX       the seed's ip is not in managed code
 //   CORPROF_E_STACKSNAPSHOT_ABORTED             a callback returned something other than S_OK
 //   E_FAIL                                      the walk ended early, and the frames up to there
-//                                               were reported; or the thread has no managed frames
-//                                               (yet, or any more), and nothing was reported.
+//                                               were reported; or the thread has no frames but
+//                                               native ones, and nothing was reported.
 //                                               clrsnap_last_error has the reason
 CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
                                      ULONG32 info_flags, void *client_data, BYTE context[],
