@@ -225,7 +225,8 @@ static bool on_scan(void *data) {
   struct children *c = data;
   uint64_t now = cs_clock_now_ns();
   (void)take_ended(c, false);
-  if (c->recorders[0] == 0 || time_is_up(c)) return false;
+  // The first recorder ends when the time is up, which counts from the beginning of its recording.
+  if (c->recorders[0] == 0) return false;
   if (now - c->scanned_ns < SCAN_NS) return true;
   c->scanned_ns = now;
   look_for_children(c);

@@ -51,6 +51,9 @@ server=$! program=
 runs() { program=$(pgrep -P $server) && load=$(pgrep -P "$program") && grep -q libcoreclr "/proc/$load/maps"; } 2> maps.err
 until_true 60 runs || fail "the server and its load do not start"
 sleep 1.5
+# The time counts from the beginning of the recording, however long the attach takes.
+record -d 50ms "$program"
+! grep "interrupted before process $program" said && [ -s w.clrsnap ] || bad "the time was over before the recording had begun"
 # The load is attached to after the server, in what is left of that time.
 for seconds in 2 6 18; do
   rm -f w.*
