@@ -65,11 +65,23 @@ static void name_token(void *data, mdToken token, const struct cs_type_args *arg
     cs_text_add_char(out, '?');
 }
 
+// Returns whether C# tells such methods of a type apart by their results, too.
+static bool is_conversion(const char *method) {
+  const char *dot = strrchr(method, '.'), *name = dot != NULL ? dot + 1 : method;
+  return strcmp(name, "op_Implicit") == 0 || strcmp(name, "op_Explicit") == 0 ||
+         strcmp(name, "op_CheckedExplicit") == 0;
+}
+
 static void write_signature(struct context *c, PCCOR_SIGNATURE sig, ULONG len,
                             struct cs_method_name *out) {
   struct cs_text_out text = cs_text_begin(out->signature, sizeof out->signature);
   struct cs_sig_names names = names_of(c);
-  if (!cs_sig_method(sig, len, &names, &text)) out->signature[0] = '\0';
+  bool read = cs_sig_method(sig, len, &names, &text);
+  if (read && is_conversion(out->method)) {
+    cs_text_add_char(&text, ':');
+    read = cs_sig_result(sig, len, &names, &text);
+  }
+  if (!read) out->signature[0] = '\0';
 }
 
 // `len` is with the NUL, and of the whole text, of which only NAME_UNITS have been read.

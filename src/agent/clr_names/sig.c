@@ -243,12 +243,18 @@ static void type(struct reader *r, struct cs_text_out *out) {
   r->nesting--;
 }
 
-static void method(struct reader *r, struct cs_text_out *out) {
+// Returns the number of parameters; the result's type follows.
+static uint32_t method_head(struct reader *r) {
   uint8_t convention = next_byte(r), kind = convention & CONVENTION_KIND;
   if (kind >= CONVENTION_FIELD && kind <= CONVENTION_PROPERTY) fail(r);
   if ((convention & CONVENTION_GENERIC) != 0) (void)next_uint(r);
   uint32_t count = next_uint(r);
   if (count > MAX_PARAMS) fail(r);
+  return count;
+}
+
+static void method(struct reader *r, struct cs_text_out *out) {
+  uint32_t count = method_head(r);
   char ignored[8];
   struct cs_text_out result = cs_text_begin(ignored, sizeof ignored);
   type(r, &result);
@@ -269,6 +275,15 @@ bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *na
   if (sig == NULL) return false;
   struct reader r = {sig, sig + len, names, 0, false};
   method(&r, out);
+  return !r.bad;
+}
+
+bool cs_sig_result(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
+                   struct cs_text_out *out) {
+  if (sig == NULL) return false;
+  struct reader r = {sig, sig + len, names, 0, false};
+  (void)method_head(&r);
+  type(&r, out);
   return !r.bad;
 }
 

@@ -26,6 +26,9 @@ struct cs_sig_names {
 // malformed; then only the part before the fault has been added.
 bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                    struct cs_text_out *out);
+// Adds the type of a method's result.
+bool cs_sig_result(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
+                   struct cs_text_out *out);
 // Adds one type, as in a TypeSpec: "Dictionary<string,int>".
 bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                  struct cs_text_out *out);

@@ -179,8 +179,15 @@ static bool next_parameter(struct cs_piece *list, struct cs_piece *out) {
   return true;
 }
 
+// Returns the type of a conversion's result, or an empty piece.
+static struct cs_piece result_of(const char *signature) {
+  const char *at = signature != NULL ? strstr(signature, "):") : NULL;
+  return cs_piece_of(at != NULL ? at + 2 : "");
+}
+
 static struct cs_piece parameters(const char *signature) {
-  struct cs_piece all = cs_piece_of(signature);
+  struct cs_piece all = cs_piece_of(signature), result = result_of(signature);
+  if (result.len > 0) all.len -= result.len + 1;
   if (all.len < 2 || all.at[0] != '(' || all.at[all.len - 1] != ')') return cs_piece_of("");
   return cs_piece_until(cs_piece_from(all, 1), all.len - 2);
 }
@@ -194,7 +201,10 @@ static bool is_closure(struct cs_piece parameter) {
 
 static void put_signature(out_t *out, const char *signature) {
   struct cs_piece list = parameters(signature), one;
+  struct cs_piece result = result_of(signature);
   const char *comma = "";
+  cs_demangle_puts(out, result.len > 0 ? " " : "");
+  put_type(out, result, 0);
   cs_demangle_puts(out, "(");
   while (next_parameter(&list, &one)) {
     if (is_closure(one)) continue;

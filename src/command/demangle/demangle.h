@@ -17,7 +17,8 @@
 // As in metadata, nested types with dots, generic arguments as in C#. NULL or "": none.
 struct cs_mangled {
   const char *space, *type, *method;
-  const char *signature;  // "(int, string[])": distinguishes an indexer from a property
+  const char *signature;  // "(int, string[])": distinguishes an indexer from a property;
+                          // "(Cart):int" of a conversion
   bool show_signature;
   uint32_t parameters;  // how many, if `signature` is NULL
 };

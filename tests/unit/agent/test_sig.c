@@ -46,6 +46,13 @@ static bool decode(const char *bytes, size_t len, char *text, size_t cap) {
     assert_true(decode(bytes, sizeof bytes - 1, text, sizeof text)); \
     assert_string_equal(text, want);                                 \
   } while (0)
+#define EXPECT_RESULT(want, bytes)                                                      \
+  do {                                                                                  \
+    char text[256];                                                                     \
+    struct cs_text_out out = cs_text_begin(text, sizeof text);                          \
+    assert_true(cs_sig_result((const uint8_t *)bytes, sizeof bytes - 1, &names, &out)); \
+    assert_string_equal(text, want);                                                    \
+  } while (0)
 #define REFUSE(bytes)                                                 \
   do {                                                                \
     char text[256];                                                   \
@@ -56,6 +63,8 @@ static void signatures_of_compilers(void **state) {
   (void)state;
   EXPECT("()", "\x00\x00\x01");  // static void M()
   EXPECT("()", "\x20\x00\x08");  // int M()
+  EXPECT_RESULT("int", "\x20\x00\x08");
+  EXPECT_RESULT("string", "\x10\x02\x01\x0e\x08");  // static string M<A, B>(int)
   EXPECT("(int, string, object)", "\x00\x03\x01\x08\x0e\x1c");
   EXPECT("(bool, char, sbyte, byte, short, ushort, uint, long, ulong, float, double, nint, nuint)",
          "\x00\x0d\x01\x02\x03\x04\x05\x06\x07\x09\x0a\x0b\x0c\x0d\x18\x19");

@@ -94,6 +94,8 @@ static const struct {
      "Shop.Cart.operator +(Cart, Cart)", 0},
     {"Shop", "Cart", "op_Explicit", "(Cart)", "Shop.Cart.explicit operator",
      "Shop.Cart.explicit operator(Cart)", 0},
+    {"Shop", "Cart", "op_Implicit", "(Cart, int):List<string>", "Shop.Cart.implicit operator",
+     "Shop.Cart.implicit operator List<string>(Cart, int)", 0},
     {"Shop", "Cart", "op_CheckedAddition", "(Cart, Cart)", "Shop.Cart.operator checked +",
      "Shop.Cart.operator checked +(Cart, Cart)", 0},
     {"Shop", "Point", "<Clone>$", "()", "Shop.Point.Clone", "Shop.Point.Clone()", 0},
