@@ -12,6 +12,7 @@
 
 #include "base/arch.h"
 #include "base/perf.h"
+#include "base/rights.h"
 #include "cli/doctor.h"
 #include "cli/options.h"
 #include "process/label_hook.h"
@@ -130,16 +131,8 @@ static void check_sleepers(struct cs_doctor *d) {
                         "sample, and native code in poll or usleep may see EINTR");
 }
 
-static long number_in(const char *path) {
-  long value = -1;
-  FILE *in = fopen(path, "re");
-  if (in != NULL && fscanf(in, "%ld", &value) != 1) value = -1;
-  if (in != NULL) (void)fclose(in);
-  return value;
-}
-
 static void check_permissions(struct cs_doctor *d) {
-  long scope = number_in("/proc/sys/kernel/yama/ptrace_scope");
+  long scope = cs_number_in("/proc/sys/kernel/yama/ptrace_scope", "");
   bool good = scope <= 0 || (scope < 3 && geteuid() == 0);
   cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "ptrace",
                  good ? NULL : "run clrsnap stack as root, or sysctl kernel.yama.ptrace_scope=0",
@@ -147,21 +140,12 @@ static void check_permissions(struct cs_doctor *d) {
                  good ? "" : ": clrsnap stack is refused; record is not affected");
 }
 
-static long seccomp_of(pid_t pid) {
-  size_t size = 0;
-  char *status = cs_proc_read(pid, "status", &size);
-  char *line = status != NULL ? strstr(status, "\nSeccomp:") : NULL;
-  long mode = line != NULL ? strtol(line + strlen("\nSeccomp:"), NULL, 10) : 0;
-  free(status);
-  return mode;
-}
-
 static void check_seccomp(struct cs_doctor *d) {
-  long mode = seccomp_of(getpid());
-  cs_doctor_note(d, mode == 0 ? CS_FINDING_GOOD : CS_FINDING_NOTE, "seccomp", NULL,
-                 mode == 0 ? "no filter"
-                           : "a filter is set: what clrsnap needs has been tried here, but a "
-                             "program's own filter may refuse more");
+  bool none = cs_number_in("/proc/self/status", "Seccomp:") <= 0;
+  cs_doctor_note(d, none ? CS_FINDING_GOOD : CS_FINDING_NOTE, "seccomp", NULL,
+                 none ? "no filter"
+                      : "a filter is set: what clrsnap needs has been tried here, but a "
+                        "program's own filter may refuse more");
 }
 
 static void check_alternate_stacks(struct cs_doctor *d) {

@@ -130,23 +130,15 @@ static void check_other_profilers(struct cs_doctor *d, const struct cs_process *
   free(maps);
 }
 
-// Returns the number after a label, or UINT64_MAX if it is unlimited, or there is none.
-static uint64_t number_after(const char *text, const char *label, int base) {
-  const char *at = text != NULL ? strstr(text, label) : NULL;
-  if (at == NULL) return UINT64_MAX;
-  at += strlen(label) + strspn(at + strlen(label), " \t");
-  return *at >= '0' && *at <= 'f' && *at != 'u' ? strtoull(at, NULL, base) : UINT64_MAX;
-}
-
 // What prevents the perf engine in the process: it needs SIGURG, and a descriptor for each thread.
 static void check_engine(struct cs_doctor *d, pid_t pid) {
   size_t size = 0;
   char *limits = cs_proc_read(pid, "limits", &size), *status = cs_proc_read(pid, "status", &size);
-  uint64_t most = number_after(limits, "Max open files", 10);
-  uint64_t used = number_after(status, "\nFDSize:", 10);  // at most
-  uint64_t threads = number_after(status, "\nThreads:", 10);
-  uint64_t caught = number_after(status, "\nSigCgt:", 16);
-  uint64_t seccomp = number_after(status, "\nSeccomp:", 10);
+  uint64_t most = cs_proc_number(limits, "Max open files", 10);
+  uint64_t used = cs_proc_number(status, "\nFDSize:", 10);  // at most
+  uint64_t threads = cs_proc_number(status, "\nThreads:", 10);
+  uint64_t caught = cs_proc_number(status, "\nSigCgt:", 16);
+  uint64_t seccomp = cs_proc_number(status, "\nSeccomp:", 10);
   bool room = most == UINT64_MAX || used >= most || threads <= (most - used) / 2;
   const char *why = caught != UINT64_MAX && (caught >> (SIGURG - 1) & 1) != 0
                         ? "it uses SIGURG itself (or is being recorded)"

@@ -177,9 +177,11 @@ unsigned cs_proc_own_start_times(pid_t pid, unsigned long long out[CS_OWN_START_
 
 // ---- What a number stands for ----
 
-static long number_after(const char *status, const char *label) {
-  const char *line = strstr(status, label);
-  return line != NULL ? strtol(line + strlen(label), NULL, 10) : 0;
+uint64_t cs_proc_number(const char *text, const char *label, int base) {
+  const char *at = text != NULL ? strstr(text, label) : NULL;
+  if (at == NULL) return UINT64_MAX;
+  at += strlen(label) + strspn(at + strlen(label), " \t");
+  return *at >= '0' && *at <= 'f' && *at != 'u' ? strtoull(at, NULL, base) : UINT64_MAX;
 }
 
 // Returns the name in /proc/PID/status, or "?".
@@ -233,8 +235,8 @@ bool cs_proc_check(pid_t pid, struct cs_error *err) {
   size_t size = 0;
   char *status = pid > 0 ? cs_proc_read(pid, "status", &size) : NULL;
   if (status == NULL) return explain_missing(pid, err);
-  pid_t process = (pid_t)number_after(status, "\nTgid:");
-  pid_t parent = (pid_t)number_after(status, "\nPPid:");
+  pid_t process = (pid_t)cs_proc_number(status, "\nTgid:", 10);
+  pid_t parent = (pid_t)cs_proc_number(status, "\nPPid:", 10);
   bool zombie = strstr(status, "\nState:\tZ") != NULL, good = false;
   if (process > 0 && process != pid)
     (void)cs_error_set(err, "%d is a thread ('%s') of process %d: give the process's number",

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -11,6 +12,9 @@
 // The content of the small file /proc/PID/NAME, with a NUL after it. Returns NULL if it cannot be
 // read.
 char *cs_proc_read(pid_t pid, const char *name, size_t *size);
+// Returns the number after a label in such a text (which may be NULL), or UINT64_MAX if it is
+// unlimited, or there is none.
+uint64_t cs_proc_number(const char *text, const char *label, int base);
 // A variable of the environment that the process was started with. Returns NULL if it is not set,
 // or cannot be read.
 char *cs_proc_variable(pid_t pid, const char *name);

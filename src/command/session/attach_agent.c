@@ -27,26 +27,14 @@ enum {
 };
 #define EXPLAIN_NS 1000000000ull
 
-// Returns a soft limit in /proc/PID/limits, or UINT64_MAX if there is none, or it cannot be read.
-static uint64_t limit_of(pid_t pid, const char *name) {
+// Returns the number after a label in a file of /proc/PID, or UINT64_MAX if it is unlimited, or
+// cannot be read.
+static uint64_t number_of(pid_t pid, const char *file, const char *label) {
   size_t size = 0;
-  uint64_t limit = UINT64_MAX;
-  char *limits = cs_proc_read(pid, "limits", &size);
-  const char *line = limits != NULL ? strstr(limits, name) : NULL;
-  if (line != NULL && sscanf(line + strlen(name), "%" SCNu64, &limit) != 1) limit = UINT64_MAX;
-  free(limits);
-  return limit;
-}
-
-// Returns an amount in /proc/PID/status, or 0.
-static uint64_t used_by(pid_t pid, const char *label) {
-  size_t size = 0;
-  uint64_t kib = 0;
-  char *status = cs_proc_read(pid, "status", &size);
-  const char *line = status != NULL ? strstr(status, label) : NULL;
-  if (line != NULL) kib = strtoull(line + strlen(label), NULL, 10);
-  free(status);
-  return kib * 1024;
+  char *text = cs_proc_read(pid, file, &size);
+  uint64_t number = cs_proc_number(text, label, 10);
+  free(text);
+  return number;
 }
 
 uint64_t cs_attach_private_memory(uint32_t modes) {
@@ -65,8 +53,8 @@ struct space {
 
 // The limit may be lowered, or the program may need more, later.
 static bool check_space(pid_t pid, const struct space *s, uint64_t needed, struct cs_error *err) {
-  uint64_t space = limit_of(pid, s->limit), used = used_by(pid, s->used);
-  uint64_t left = space > used ? space - used : 0;
+  uint64_t space = number_of(pid, "limits", s->limit), kib = number_of(pid, "status", s->used);
+  uint64_t used = kib != UINT64_MAX ? kib * 1024 : 0, left = space > used ? space - used : 0;
   if (space == UINT64_MAX || left >= needed + LEFT_MIB * (uint64_t)MIB) return true;
   return cs_error_set(err,
                       "process %d has %" PRIu64
@@ -78,7 +66,7 @@ static bool check_space(pid_t pid, const struct space *s, uint64_t needed, struc
 
 bool cs_attach_check_memory(pid_t pid, uint64_t bytes, uint32_t modes, struct cs_error *err) {
   char path[32];
-  uint64_t files = limit_of(pid, "Max file size");
+  uint64_t files = number_of(pid, "limits", "Max file size");
   (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
   if (access(path, R_OK | X_OK) != 0)
     return cs_error_set(err,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/rights.h"
 
 // Not here: context-switches, whose signal would wake each thread from the very sleep that is
 // counted, and cpu-migrations, which are rare.
@@ -59,21 +60,8 @@ int cs_perf_open(const struct perf_event_attr *attr, pid_t tid) {
   return (int)syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-// Returns the first number that follows `label` in a file, or -1.
-static long number_in(const char *path, const char *label) {
-  char line[256];
-  long value = -1;
-  FILE *in = fopen(path, "re");
-  if (in == NULL) return -1;
-  while (value < 0 && fgets(line, sizeof line, in) != NULL)
-    if (strncmp(line, label, strlen(label)) == 0 && sscanf(line + strlen(label), "%ld", &value) < 1)
-      value = -1;
-  (void)fclose(in);
-  return value;
-}
-
 bool cs_perf_refused(int error, uint32_t kind, bool kernel, struct cs_error *why) {
-  long paranoid = number_in("/proc/sys/kernel/perf_event_paranoid", "");
+  long paranoid = cs_number_in("/proc/sys/kernel/perf_event_paranoid", "");
   long allowed = kernel ? 1 : 2;
   // The error depends on whether all counters are missing, this one, or its interrupt.
   bool missing = error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == EINVAL;
@@ -85,7 +73,7 @@ bool cs_perf_refused(int error, uint32_t kind, bool kernel, struct cs_error *why
   if (error == ENOSYS)
     return cs_error_set(why, "this kernel, or a seccomp filter, has no perf_event_open");
   // The kernel itself returns EACCES.
-  if (error == EPERM && number_in("/proc/self/status", "Seccomp:") > 0)
+  if (error == EPERM && cs_number_in("/proc/self/status", "Seccomp:") > 0)
     return cs_error_set(why,
                         "a seccomp filter refuses perf_event_open: allow it (in a container: a "
                         "seccomp profile with it, or --cap-add PERFMON)");
@@ -110,11 +98,11 @@ bool cs_perf_probe(uint32_t kind, bool kernel, struct cs_error *why) {
 }
 
 uint32_t cs_perf_most_hz(void) {
-  long hz = number_in("/proc/sys/kernel/perf_event_max_sample_rate", "");
+  long hz = cs_number_in("/proc/sys/kernel/perf_event_max_sample_rate", "");
   return hz > 0 && hz < UINT32_MAX ? (uint32_t)hz : 0;
 }
 
 uint16_t cs_perf_most_frames(uint16_t most) {
-  long allowed = number_in("/proc/sys/kernel/perf_event_max_stack", "");
+  long allowed = cs_number_in("/proc/sys/kernel/perf_event_max_stack", "");
   return allowed > 0 && allowed < most ? (uint16_t)allowed : most;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Applies the kernel's rules for access to another process (ptrace(2), "Ptrace access mode
-// checking"), in the kernel's order, to what /proc shows of both processes. Invariant: it only
-// explains; the kernel has already decided. One thread. Signal-safe: no.
+// cs_rights_lacking applies the kernel's rules for access to another process (ptrace(2), "Ptrace
+// access mode checking"), in the kernel's order, to what /proc shows of both processes. Invariant:
+// it only explains; the kernel has already decided. One thread. Signal-safe: no.
 #include "base/rights.h"
 
 #include <inttypes.h>
@@ -51,4 +51,16 @@ bool cs_rights_lacking(int pid, struct cs_error *why) {
   return cs_error_set(why,
                       "its user namespace, a security module (ptrace_scope, AppArmor, SELinux) or "
                       "the program itself (PR_SET_DUMPABLE) forbids it; CAP_SYS_PTRACE may help");
+}
+
+long cs_number_in(const char *path, const char *label) {
+  char line[256];
+  long value = -1;
+  FILE *in = fopen(path, "re");
+  if (in == NULL) return -1;
+  while (value < 0 && fgets(line, sizeof line, in) != NULL)
+    if (strncmp(line, label, strlen(label)) == 0 && sscanf(line + strlen(label), "%ld", &value) < 1)
+      value = -1;
+  (void)fclose(in);
+  return value;
 }

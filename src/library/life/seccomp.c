@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/rights.h"
 
 enum { PATIENCE_MS = 2000, NAP_US = 200, STACK_BYTES = 65536 };
 
@@ -34,16 +35,6 @@ static uint32_t killers;  // a bit for each call; atomic
 
 static const char *const names[CS_PROBED_CALLS] = {"process_vm_readv", "rt_tgsigqueueinfo",
                                                    "sched_setattr", "perf_event_open"};
-
-static bool has_filter(void) {
-  char line[256];
-  bool found = false;
-  FILE *status = fopen("/proc/self/status", "re");
-  while (status != NULL && !found && fgets(line, sizeof line, status) != NULL)
-    found = strncmp(line, "Seccomp:", 8) == 0 && strtol(line + 8, NULL, 10) != 0;
-  if (status != NULL) (void)fclose(status);
-  return found;
-}
 
 struct trial {
   bool shares;  // the memory of the process
@@ -146,7 +137,7 @@ static bool probe(struct trial *t, char *stack, struct cs_error *err) {
 
 bool cs_seccomp_probe(struct cs_error *err) {
   cs_store_release(&killers, 0u);
-  if (!has_filter()) return true;
+  if (cs_number_in("/proc/self/status", "Seccomp:") <= 0) return true;
   char *memory = mmap(NULL, STACK_BYTES + sizeof(uint32_t), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return cs_error_set(err, "no memory to test the seccomp filter: %m");
