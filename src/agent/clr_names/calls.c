@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "clr_names/types.h"
 
 enum {
@@ -129,19 +130,13 @@ static unsigned operand_of(uint8_t op) {
   return four ? 4 : 0;
 }
 
-static uint32_t u32_at(const uint8_t *at) {
-  uint32_t value;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
 // Returns the length of the instruction, or 0 if it does not fit.
 static size_t length_of(const uint8_t *code, size_t left) {
   size_t opcode = code[0] == PREFIX ? 2 : 1;
   if (left < opcode) return 0;
   size_t size = opcode + (opcode == 2 ? operand_of_prefixed(code[1]) : operand_of(code[0]));
   if (left < size) return 0;
-  if (code[0] == SWITCH) size += 4 * (size_t)u32_at(code + 1);
+  if (code[0] == SWITCH) size += 4 * (size_t)cs_u32_at(code + 1);
   return left < size ? 0 : size;
 }
 
@@ -152,7 +147,7 @@ static bool find_code(const uint8_t *body, size_t size, const uint8_t **code, si
   bool tiny = (body[0] & 3) == TINY;
   if (!tiny && ((body[0] & 3) != FAT || size < FAT_BYTES)) return false;
   *code = body + (tiny ? 1 : FAT_BYTES);
-  *len = tiny ? body[0] >> 2 : u32_at(body + 4);
+  *len = tiny ? body[0] >> 2 : cs_u32_at(body + 4);
   return *len <= size - (size_t)(*code - body);
 }
 
@@ -186,7 +181,7 @@ static bool search_code(struct search *s, const uint8_t *code, size_t len) {
     size_t size = length_of(code + at, len - at);
     if (size == 0) return false;
     if (code[at] == CALL || code[at] == CALLVIRT || code[at] == NEWOBJ)
-      look_at(s, code[at], u32_at(code + at + 1), (uint32_t)at);
+      look_at(s, code[at], cs_u32_at(code + at + 1), (uint32_t)at);
     at += size;
   }
   return true;

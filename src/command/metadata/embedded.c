@@ -5,13 +5,10 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/bytes.h"
 #include "metadata/lines.h"
 
 enum { MAX_PDB = 256 << 20 };
-
-static uint32_t u32(const uint8_t *at) {
-  return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
 
 static bool inflate_all(uint8_t *in, size_t in_size, uint8_t *out, size_t out_size) {
   z_stream z = {
@@ -29,7 +26,7 @@ uint8_t *cs_lines_embedded(const struct cs_pe *pe, const struct cs_pe_debug *deb
   uint8_t *data = malloc(packed), *pdb = NULL;
   if (data != NULL && cs_pe_bytes(pe, debug->embedded, data, packed) &&
       memcmp(data, "MPDB", 4) == 0) {
-    uint32_t full = u32(data + 4);
+    uint32_t full = cs_u32_at(data + 4);
     // Deflate expands by a factor of 1032 at most, so a larger size is a false one.
     if (full > 0 && full <= MAX_PDB && full / 1040 <= packed) pdb = malloc(full);
     if (pdb != NULL && !inflate_all(data + 8, packed - 8, pdb, full)) {

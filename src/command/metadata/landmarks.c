@@ -13,6 +13,7 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "metadata/runtime_class.h"
 #include "util/map.h"
 
@@ -66,24 +67,18 @@ static bool is_inside(const struct section *s, uint64_t address) {
   return address >= s->address && address - s->address < s->size;
 }
 
-static uint32_t u32_at(const uint8_t *at) {
-  uint32_t value;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
 // .eh_frame_hdr: version 1, encodings, the address of .eh_frame, the number of functions, and for
 // each its start and its rules, relative to this section.
 static void read_starts(Elf *elf, struct cs_landmarks *m) {
   static const uint8_t head[] = {1, 0x1B, 0x03, 0x3B};
   struct section s;
   if (!get_section(elf, ".eh_frame_hdr", &s) || s.size < 12 || memcmp(s.data, head, 4) != 0) return;
-  size_t count = u32_at(s.data + 8);
+  size_t count = cs_u32_at(s.data + 8);
   if (count > (s.size - 12) / 8) return;
   m->start = cs_allocate((count + 1) * sizeof *m->start);
   m->about = cs_allocate((count + 1) * sizeof *m->about);
   for (size_t i = 0; i < count; i++) {
-    m->start[i] = s.address + (uint64_t)(int64_t)(int32_t)u32_at(s.data + 12 + 8 * i);
+    m->start[i] = s.address + (uint64_t)(int64_t)(int32_t)cs_u32_at(s.data + 12 + 8 * i);
     if (i > 0 && m->start[i] <= m->start[i - 1]) return;
   }
   m->count = count;
@@ -120,7 +115,7 @@ static void read_calls(struct cs_landmarks *m) {
     size_t callee;
     if (t->data[at] != 0xE8 && t->data[at] != 0xE9) continue;
     uint64_t next = t->address + at + 5;
-    uint64_t to = next + (uint64_t)(int64_t)(int32_t)u32_at(t->data + at + 1);
+    uint64_t to = next + (uint64_t)(int64_t)(int32_t)cs_u32_at(t->data + at + 1);
     if (!is_inside(t, to) || !is_start(m, to, &callee)) continue;
     size_t caller = function_at(m, t->address + at);
     if (caller == m->count || caller == callee) continue;
@@ -187,7 +182,7 @@ static void read_references(const struct cs_landmarks *m, const struct wanted *w
   const struct section *t = &m->text;
   for (uint64_t at = 0; at + 5 <= t->size; at++) {
     if ((t->data[at] & 0xC7) != 0x05) continue;
-    uint64_t to = t->address + at + 5 + (uint64_t)(int64_t)(int32_t)u32_at(t->data + at + 1);
+    uint64_t to = t->address + at + 5 + (uint64_t)(int64_t)(int32_t)cs_u32_at(t->data + at + 1);
     for (size_t i = 0; i < wanted->count; i++) {
       if (wanted->targets[i].address != to) continue;
       size_t function = function_at(m, t->address + at);

@@ -4,6 +4,7 @@
 // checked by the read itself. One thread. Signal-safe: no.
 #include <string.h>
 
+#include "base/bytes.h"
 #include "pe/pe.h"
 
 enum {
@@ -14,23 +15,16 @@ enum {
   PORTABLE_MINOR = 0x504D,  // the minor version of a CodeView entry that names a portable PDB
 };
 
-static uint32_t u16(const uint8_t *at) {
-  return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-static uint32_t u32(const uint8_t *at) {
-  return u16(at) | u16(at + 2) << 16;
-}
-
 // An entry has both the RVA of its data and its offset in the file.
 static uint64_t data_of(const struct cs_pe *pe, const uint8_t *entry) {
-  return u32(entry + (pe->layout == CS_PE_MAPPED ? 20 : 24));
+  return cs_u32_at(entry + (pe->layout == CS_PE_MAPPED ? 20 : 24));
 }
 
 // The data is "RSDS", a GUID, an age and a path. The id is the GUID and the entry's time stamp.
 static void read_codeview(const struct cs_pe *pe, const uint8_t *entry, struct cs_pe_debug *out) {
   uint8_t data[24 + sizeof out->path];
-  uint32_t size = u32(entry + 16);
-  if (u16(entry + 10) != PORTABLE_MINOR || size < 24) return;
+  uint32_t size = cs_u32_at(entry + 16);
+  if (cs_u16_at(entry + 10) != PORTABLE_MINOR || size < 24) return;
   if (size > sizeof data - 1) size = sizeof data - 1;
   if (!cs_pe_bytes(pe, data_of(pe, entry), data, size) || memcmp(data, "RSDS", 4) != 0) return;
   data[size] = '\0';
@@ -49,10 +43,10 @@ bool cs_pe_read_debug(const struct cs_pe *pe, struct cs_pe_debug *out) {
   for (uint32_t i = 0; i < size / ENTRY_BYTES; i++) {
     uint8_t entry[ENTRY_BYTES];
     if (!cs_pe_bytes(pe, at + i * ENTRY_BYTES, entry, sizeof entry)) return false;
-    if (u32(entry + 12) == CODEVIEW) read_codeview(pe, entry, out);
-    if (u32(entry + 12) != EMBEDDED_PDB || out->embedded_size != 0) continue;
+    if (cs_u32_at(entry + 12) == CODEVIEW) read_codeview(pe, entry, out);
+    if (cs_u32_at(entry + 12) != EMBEDDED_PDB || out->embedded_size != 0) continue;
     out->embedded = data_of(pe, entry);
-    out->embedded_size = u32(entry + 16);
+    out->embedded_size = cs_u32_at(entry + 16);
   }
   return true;
 }

@@ -3,16 +3,10 @@
 // Signal-safe: no.
 #include <string.h>
 
+#include "base/bytes.h"
 #include "pe/pe.h"
 
 enum { MAX_SECTIONS = 96, SECTION_BYTES = 40, DIRECTORY_BYTES = 8 };
-
-static uint32_t u16(const uint8_t *at) {
-  return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-static uint32_t u32(const uint8_t *at) {
-  return u16(at) | u16(at + 2) << 16;
-}
 
 bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size) {
   return offset < (uint64_t)1 << 40 && pe->read(pe->from, offset, out, size);
@@ -24,16 +18,16 @@ static bool read_directories(struct cs_pe *pe, uint64_t at, size_t size) {
   uint8_t optional[112 + CS_COUNT(pe->directory) * DIRECTORY_BYTES];
   size_t have = size < sizeof optional ? size : sizeof optional;
   if (have < 2 || !cs_pe_bytes(pe, at, optional, have)) return false;
-  size_t begin = u16(optional) == 0x20B ? 112 : u16(optional) == 0x10B ? 96 : 0;
+  size_t begin = cs_u16_at(optional) == 0x20B ? 112 : cs_u16_at(optional) == 0x10B ? 96 : 0;
   if (begin == 0 || have < begin) return false;
-  pe->image_size = u32(optional + 56);
-  pe->directory_count = u32(optional + begin - 4);
+  pe->image_size = cs_u32_at(optional + 56);
+  pe->directory_count = cs_u32_at(optional + begin - 4);
   size_t there = (have - begin) / DIRECTORY_BYTES;
   if (pe->directory_count > there) pe->directory_count = (uint32_t)there;
   if (pe->directory_count > CS_COUNT(pe->directory)) pe->directory_count = CS_COUNT(pe->directory);
   for (uint32_t i = 0; i < pe->directory_count; i++) {
-    pe->directory[i].rva = u32(optional + begin + i * DIRECTORY_BYTES);
-    pe->directory[i].size = u32(optional + begin + i * DIRECTORY_BYTES + 4);
+    pe->directory[i].rva = cs_u32_at(optional + begin + i * DIRECTORY_BYTES);
+    pe->directory[i].size = cs_u32_at(optional + begin + i * DIRECTORY_BYTES + 4);
   }
   return true;
 }
@@ -41,11 +35,11 @@ static bool read_directories(struct cs_pe *pe, uint64_t at, size_t size) {
 static bool read_headers(struct cs_pe *pe) {
   uint8_t dos[64], coff[24];
   if (!cs_pe_bytes(pe, 0, dos, sizeof dos) || dos[0] != 'M' || dos[1] != 'Z') return false;
-  uint64_t at = u32(dos + 60);
+  uint64_t at = cs_u32_at(dos + 60);
   if (!cs_pe_bytes(pe, at, coff, sizeof coff) || memcmp(coff, "PE\0\0", 4) != 0) return false;
-  pe->section_count = u16(coff + 6);
-  pe->stamp = u32(coff + 8);
-  uint32_t optional_size = u16(coff + 20);
+  pe->section_count = cs_u16_at(coff + 6);
+  pe->stamp = cs_u32_at(coff + 8);
+  uint32_t optional_size = cs_u16_at(coff + 20);
   pe->sections = at + sizeof coff + optional_size;
   return pe->section_count <= MAX_SECTIONS && read_directories(pe, at + sizeof coff, optional_size);
 }
@@ -82,9 +76,9 @@ bool cs_pe_place(const struct cs_pe *pe, uint32_t rva, uint64_t *offset) {
     uint8_t section[SECTION_BYTES];
     if (!cs_pe_bytes(pe, pe->sections + (uint64_t)i * sizeof section, section, sizeof section))
       return false;
-    uint32_t address = u32(section + 12), raw_size = u32(section + 16);
+    uint32_t address = cs_u32_at(section + 12), raw_size = cs_u32_at(section + 16);
     if (rva < address || rva - address >= raw_size) continue;
-    *offset = (uint64_t)u32(section + 20) + (rva - address);
+    *offset = (uint64_t)cs_u32_at(section + 20) + (rva - address);
     return true;
   }
   return false;
@@ -98,8 +92,8 @@ bool cs_pe_metadata(const struct cs_pe *pe, uint64_t *offset, uint32_t *size) {
   if (!cs_pe_directory(pe, CS_PE_CLI, &at, &cli_size) || cli_size < sizeof cli ||
       !cs_pe_bytes(pe, at, cli, sizeof cli))
     return false;
-  *size = u32(cli + 12);
-  return cs_pe_place(pe, u32(cli + 8), offset);
+  *size = cs_u32_at(cli + 12);
+  return cs_pe_place(pe, cs_u32_at(cli + 8), offset);
 }
 
 bool cs_pe_directory(const struct cs_pe *pe, unsigned which, uint64_t *offset, uint32_t *size) {
