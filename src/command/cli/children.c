@@ -185,19 +185,9 @@ void cs_record_with_children(struct cs_record_run *r) {
 
 // ---- By attach ----
 
-static pid_t parent_of(pid_t pid) {
-  size_t size = 0;
-  char *stat = cs_proc_read(pid, "stat", &size);
-  char *end = stat != NULL ? strrchr(stat, ')') : NULL;
-  // ") S 123": the state, and the parent.
-  pid_t parent = end != NULL && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
-  free(stat);
-  return parent;
-}
-
 static bool descends_from(pid_t pid, pid_t ancestor) {
   for (int depth = 0; pid > 1 && depth < 64; depth++) {
-    pid = parent_of(pid);
+    pid = cs_proc_parent(pid);
     if (pid == ancestor) return true;
   }
   return false;

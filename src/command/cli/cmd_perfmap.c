@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "cli/verbs.h"
 #include "process/proc.h"
 #include "process/target.h"
@@ -49,8 +50,7 @@ static bool runtime_writes(pid_t pid, const char *name) {
     ssize_t len = readlinkat(dirfd(files), e->d_name, link, sizeof link - 1);
     if (len <= 0) continue;
     link[len] = '\0';
-    const char *slash = strrchr(link, '/');
-    found = slash != NULL && strcmp(slash + 1, name) == 0;
+    found = strcmp(cs_file_of(link), name) == 0;
   }
   if (files != NULL) (void)closedir(files);
   return found;

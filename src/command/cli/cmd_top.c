@@ -204,10 +204,7 @@ static bool is_due(struct watch *w, uint64_t now) {
   uint64_t interval = (uint64_t)(w->options->interval_s * 1e9);
   if (w->next_ns == 0) {
     // A screen shows something at once; a table covers an interval that has passed.
-    if (w->session.began_ns == 0) {
-      bool first = w->screen && w->last_ns == 0;
-      return first;
-    }
+    if (w->session.began_ns == 0) return w->screen && w->last_ns == 0;
     take_facts(w, now);
     w->next_ns = now + (w->screen ? 200000000u : interval);
   }

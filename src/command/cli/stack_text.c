@@ -15,10 +15,7 @@
 // ---- A thread ----
 
 static void print_line(FILE *out, const char *source, uint32_t line) {
-  const char *file = cs_file_of_source(source);
-  cs_print(out, "  ");
-  cs_print(out, "%s", file);
-  cs_print(out, ":%" PRIu32, line);
+  cs_print(out, "  %s:%" PRIu32, cs_file_of_source(source), line);
 }
 
 static void print_frame(FILE *out, const struct cs_outside_frame *f) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/print.h"
 #include "formats/writers.h"
 
@@ -173,9 +174,8 @@ void cs_format_suggest(struct cs_spelling *spelling) {
 }
 
 const struct cs_format *cs_format_suggest_suffix(const char *path, struct cs_spelling *spelling) {
-  const char *file = strrchr(path, '/');
+  const char *file = cs_file_of(path);
   const struct cs_format *best = NULL;
-  file = file != NULL ? file + 1 : path;
   for (const char *dot = file[0] != '\0' ? strchr(file + 1, '.') : NULL; dot != NULL;
        dot = strchr(dot + 1, '.')) {
     struct cs_spelling suffix = {.word = dot + 1};

@@ -89,6 +89,11 @@ bool cs_proc_start_time(pid_t pid, unsigned long long *out) {
   return field_of_stat(pid, 22, out);
 }
 
+pid_t cs_proc_parent(pid_t pid) {
+  unsigned long long parent = 0;
+  return field_of_stat(pid, 4, &parent) ? (pid_t)parent : 0;
+}
+
 bool cs_proc_stack(pid_t pid, unsigned long long *out) {
   return field_of_stat(pid, 28, out) && *out > 1;
 }

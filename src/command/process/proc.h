@@ -27,6 +27,8 @@ bool cs_proc_start_time(pid_t pid, unsigned long long *out);
 // returns how many; 0: it has ended.
 enum { CS_OWN_START_TIMES = 2 };
 unsigned cs_proc_own_start_times(pid_t pid, unsigned long long out[CS_OWN_START_TIMES]);
+// The process that has started it, or that waits for its end now; 0 if it has ended.
+pid_t cs_proc_parent(pid_t pid);
 // Where its first stack begins, at random: execve gives it another one. Returns false if that
 // cannot be read.
 bool cs_proc_stack(pid_t pid, unsigned long long *out);

@@ -277,13 +277,11 @@ static void end_agent(struct cs_session *s) {
   note_fate(s);
 }
 
-// The process that the agent is in, which need not be the one that was started.
 static void start_scans(struct cs_session *s) {
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
   if (s->began_ns == 0 || !s->recording.started) return;
   if (s->scans.wanted && !s->scans.started)
-    cs_scans_start(&s->scans, s->attached != 0 || agent == 0 ? s->child : agent, &s->recording,
-                   &s->file);
+    cs_scans_start(&s->scans, agents_process(s), &s->recording, &s->file);
   // The agent's PID may be that of another namespace, and the pool another program's.
   if (s->pool.wanted && !s->pool.started && (s->attached != 0 || agent == s->child))
     cs_scans_start(&s->pool, s->child, &s->recording, &s->file);

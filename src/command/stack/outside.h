@@ -124,7 +124,6 @@ struct cs_outside_pool {
   uint32_t wait_count;
   struct cs_outside_wait *waits;  // most workers first
   bool starved;
-  uint64_t looked_again_ns;  // time between the two stops; 0: there was only one
 };
 
 struct cs_outside {

@@ -166,14 +166,12 @@ void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
   struct cs_outside_pool *pool = &outside->pool;
   struct cs_pool later = {.state = CS_POOL_UNKNOWN};
   struct cs_error err;
-  uint64_t begin = cs_clock_now_ns();
   (void)nanosleep(&(struct timespec){.tv_nsec = CS_POOL_LATE_NS}, NULL);
   uint64_t stop = cs_clock_now_ns();
   if (!cs_remote_stop(remote, &err)) return;
   cs_outside_pool_read(remote, heap, &later);
   bool blocked = are_blocked(remote, outside);
   cs_remote_resume(remote);
-  pool->looked_again_ns = stop - begin;
   outside->stopped_ns += cs_clock_now_ns() - stop;
   pool->starved = blocked && cs_pool_is_late(&pool->now, &later);
 }
