@@ -103,6 +103,15 @@ run 5 "$CLRSNAP" record --mode wall --async -o empty.md -- "$FAKE" empty 5
 grep -q '^- async: no scan for suspended operations succeeded' empty.md && ! grep 'async: .*used too little' empty.md || fail "no scan: $(cat empty.md)"
 grep -q '</html>' empty.html || fail "empty: no valid page"
 
+# A reader of a FIFO may come later; until then, the command says what it waits for.
+mkfifo fifo
+"$CLRSNAP" record --format collapsed -o fifo -- "$FAKE" compiles > fifo.out 2> fifo.err &
+for _ in $(seq 600); do ! grep -q reader fifo.err || break; sleep 0.1; done
+[ "$(cat fifo.err)" = "clrsnap: fifo: waiting for a reader" ] || fail "a FIFO without a reader: $(cat fifo.err)"
+cat fifo > read
+wait $! || fail "a FIFO: exit code $?"
+[ -s read ] || fail "nothing was written to a FIFO"
+
 # Few samples make no rate; a thread may lose its processor in the handler; a class is one frame.
 run 0 "$CLRSNAP" record -F 1 --top 9 -o compiles.collapsed -- "$FAKE" compiles
 grep -qx 'clrsnap: engine perf: 3 samples in 3.00 s of CPU time; one is due every 1.00 s of it on average' err || fail "few: $(cat err)"

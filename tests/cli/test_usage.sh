@@ -168,6 +168,9 @@ done
 # A command that fails before it starts the program does not start it.
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started
 echo "clrsnap: cannot write /nowhere/at/all.html: No such file or directory" | same err
+long=$(printf 'a%.0s' $(seq 260)).html
+run 1 "$CLRSNAP" record -o "$long" sh -c 'echo started'
+[ ! -s out ] && grep -q 'File name too long' err || fail "a name that is too long: $(cat out err)"
 mkdir directory
 run 1 "$CLRSNAP" record --format html -o directory -- touch started
 echo "clrsnap: cannot write directory: Is a directory" | same err

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/say.h"
+
 static mode_t current_umask(void) {
   mode_t mask = umask(0);
   (void)umask(mask);
@@ -92,10 +94,20 @@ static bool give_name(struct cs_output *out) {
   return true;
 }
 
+// A FIFO cannot be opened before it has a reader.
+static int open_special(const char *path) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd >= 0 && fcntl(fd, F_SETFL, O_WRONLY) == 0) return fd;
+  if (fd >= 0) (void)close(fd);
+  if (errno == ENXIO) cs_say("%s: waiting for a reader", path);
+  return open(path, O_WRONLY | O_CLOEXEC);
+}
+
 bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *err) {
   memset(out, 0, sizeof *out);
   struct stat st;
   bool exists = stat(path, &st) == 0;
+  if (!exists && errno == ENAMETOOLONG) return fail(out, err, path, errno);
   // Links are followed: the file is replaced, not the link to it.
   out->path = exists ? realpath(path, NULL) : strdup(path);
   if (exists && out->path == NULL && !S_ISREG(st.st_mode)) out->path = strdup(path);
@@ -103,7 +115,7 @@ bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *er
   if (exists && S_ISDIR(st.st_mode)) return fail(out, err, path, EISDIR);
   if (exists && access(path, W_OK) != 0) return fail(out, err, path, errno);
   if (exists && !S_ISREG(st.st_mode)) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int fd = open_special(path);
     out->file = fd < 0 ? NULL : fdopen(fd, "w");
     return out->file != NULL || fail(out, err, path, errno);
   }
