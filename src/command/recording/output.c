@@ -28,9 +28,29 @@ static char *temp_name(const char *path) {
   return temp;
 }
 
+// The end of a path that is too long for a sentence that has to say more.
+static const char *end_of(const char *path, const char **dots) {
+  enum { SHOWN = 80 };
+  size_t len = strlen(path), skip = len > SHOWN ? len - SHOWN : 0;
+  while (((unsigned char)path[skip] & 0xC0) == 0x80) skip++;
+  *dots = skip > 0 ? "..." : "";
+  return path + skip;
+}
+
+static const char *limit_of(int error) {
+  return error == EFBIG ? " (ulimit -f)" : "";
+}
+
+static bool refuse(const char *path, int error, struct cs_error *err) {
+  const char *dots, *shown = end_of(path, &dots);
+  return cs_error_set(err, "cannot write %s%s: %s%s", dots, shown, strerror(error),
+                      limit_of(error));
+}
+
 static bool fail(struct cs_output *out, struct cs_error *err, const char *path, int error) {
+  (void)refuse(path, error, err);
   cs_output_abandon(out);
-  return cs_error_set(err, "cannot write %s: %s", path, strerror(error));
+  return false;
 }
 
 static void forget_temp(struct cs_output *out) {
@@ -133,25 +153,6 @@ bool cs_output_stdout(struct cs_output *out, struct cs_error *err) {
   int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   out->file = fd < 0 || out->path == NULL ? NULL : fdopen(fd, "w");
   return out->file != NULL || fail(out, err, "the standard output", errno);
-}
-
-// The end of a path that is too long for a sentence that has to say more.
-static const char *end_of(const char *path, const char **dots) {
-  enum { SHOWN = 80 };
-  size_t len = strlen(path), skip = len > SHOWN ? len - SHOWN : 0;
-  while (((unsigned char)path[skip] & 0xC0) == 0x80) skip++;
-  *dots = skip > 0 ? "..." : "";
-  return path + skip;
-}
-
-static const char *limit_of(int error) {
-  return error == EFBIG ? " (ulimit -f)" : "";
-}
-
-static bool refuse(const char *path, int error, struct cs_error *err) {
-  const char *dots, *shown = end_of(path, &dots);
-  return cs_error_set(err, "cannot write %s%s: %s%s", dots, shown, strerror(error),
-                      limit_of(error));
 }
 
 // The recording exists only in our memory now: any place is better than none.
