@@ -13,14 +13,14 @@
 #include "util/spelling.h"
 
 static bool parse(struct cs_record_options *o, const char *option, const char *value) {
-  char words[3][64];
-  char *argv[] = {"record", words[0], words[1], words[2], NULL};
+  char words[3][64], mode[] = "--mode", modes[] = "alloc,exception";
+  char *argv[] = {"record", mode, modes, words[0], words[1], words[2], NULL};
   struct cs_error err = {""};
   (void)snprintf(words[0], sizeof words[0], "%s", option);
   (void)snprintf(words[1], sizeof words[1], "%s", value);
   (void)snprintf(words[2], sizeof words[2], "true");
   bool help = true;
-  bool ok = cs_command_parse(&cs_record_command, o, 4, argv, &help, &err);
+  bool ok = cs_command_parse(&cs_record_command, o, 6, argv, &help, &err);
   assert_false(help);
   if (!ok && strstr(err.text, value) == NULL) fail_msg("%s %s: %s", option, value, err.text);
   return ok;
