@@ -92,7 +92,6 @@ usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" 
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'timer'$more" record --engine timer true
 none_of="belongs to a mode that is not recorded:"
-usage_error "--frequency $none_of cpu, wall$more" record -F 99 --mode gc true
 usage_error "--alloc $none_of alloc$more" record --alloc 1m true
 usage_error "--event-rate $none_of lock, exception, wait, holders$more" record --event-rate 9 --mode cpu,alloc,gc true
 usage_error "--idle $none_of wall$more" record --idle true

@@ -215,7 +215,8 @@ static bool check_holders(struct cs_record_options *o, struct cs_error *err) {
   return true;
 }
 
-// Refuses an option that would have no effect in the modes that are recorded.
+// Refuses an option that would have no effect in the modes that are recorded. --frequency is
+// accepted with every mode, since one command line is often used for several.
 static bool check_modes(const struct cs_record_options *o, struct cs_error *err) {
   enum {
     ALLOC = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC),
@@ -228,8 +229,7 @@ static bool check_modes(const struct cs_record_options *o, struct cs_error *err)
     bool given;
     uint32_t modes;
     const char *name;
-  } all[] = {{ask->hz != 0, CS_WIRE_TIMED_MODES, "--frequency"},
-             {ask->alloc_interval != 0, ALLOC, "--alloc"},
+  } all[] = {{ask->alloc_interval != 0, ALLOC, "--alloc"},
              {ask->event_rate != 0, RATED, "--event-rate"},
              {o->view.idle, WALL, "--idle"}};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
