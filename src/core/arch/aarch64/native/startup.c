@@ -146,6 +146,24 @@ static bool breaks_leaf_rule(uint32_t code) {
          ((code & 31) == 30 && code >> 26 != 5);  // lr in its first operand; not b
 }
 
+// Returns the index of the first word after the notes, which the code follows. The build id among
+// them may look like any instruction.
+static uint32_t words_before_code(const uint32_t *image, uint32_t count) {
+  const Elf64_Ehdr *head = (const void *)image;
+  uint64_t bytes = count * 4ull, end = sizeof *head;
+  if (bytes < sizeof *head || head->e_phoff > bytes) return count;
+  for (uint32_t i = 0; i < head->e_phnum; i++) {
+    Elf64_Phdr segment;
+    uint64_t at = head->e_phoff + i * sizeof segment;
+    if (at + sizeof segment > bytes) return count;
+    memcpy(&segment, (const uint8_t *)image + at, sizeof segment);
+    if (segment.p_type != PT_NOTE) continue;
+    if (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset) return count;
+    if (segment.p_offset + segment.p_filesz > end) end = segment.p_offset + segment.p_filesz;
+  }
+  return (uint32_t)((end + 3) / 4);
+}
+
 // The vDSO of Linux has no unwind data. Its functions are leaves, which do not change sp and keep
 // their return address in lr, perhaps signed; if that is so, one rule applies to all. The signal
 // trampoline, at the end, has no rule, since walks recognise it by its code; nor has the nop before
@@ -159,7 +177,9 @@ bool cs_startup_apply_vdso(struct cs_process_memory *process, const struct cs_ca
   if (!cs_process_memory_read(process, candidate->begin, code, n * 4ul)) return false;
   while (at + 1 < n && (code[at] != SIGRETURN || code[at + 1] != SYSCALL)) at++;
   if (at + 1 >= n) return false;
-  for (uint32_t i = sizeof(Elf64_Ehdr) / 4; i < at; i++)
+  uint32_t begin = words_before_code(code, n);
+  if (begin > at) return false;
+  for (uint32_t i = begin; i < at; i++)
     if (breaks_leaf_rule(code[i])) return false;
   return cs_rows_add(rows, 0, rule_of(rules, false)) && cs_rows_add(rows, (at - 1) * 4, CS_NO_RULE);
 }
