@@ -74,7 +74,7 @@ def recorded(clrsnap, pid, work, options, modes=MODES, within=window):
 def wakes(clrsnap, pid, work):
     """How often the agent's thread wakes up in a mode of events alone, for each round of cpu mode's."""
     def count():
-        time.sleep(0.3)
+        time.sleep(2.5)  # in its first two seconds, a recording is drained as often in every mode
         before, begin = sleeps(pid), time.monotonic()
         time.sleep(SECONDS)
         return (sleeps(pid) - before) / ((time.monotonic() - begin) / ROUND)
