@@ -270,27 +270,31 @@ static void method(struct reader *r, struct cs_text_out *out) {
   cs_text_add_char(out, ')');
 }
 
-bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
-                   struct cs_text_out *out) {
+static void result(struct reader *r, struct cs_text_out *out) {
+  (void)method_head(r);
+  type(r, out);
+}
+
+static bool decode(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
+                   struct cs_text_out *out,
+                   void (*part)(struct reader *r, struct cs_text_out *out)) {
   if (sig == NULL) return false;
   struct reader r = {sig, sig + len, names, 0, false};
-  method(&r, out);
+  part(&r, out);
   return !r.bad;
+}
+
+bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
+                   struct cs_text_out *out) {
+  return decode(sig, len, names, out, method);
 }
 
 bool cs_sig_result(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                    struct cs_text_out *out) {
-  if (sig == NULL) return false;
-  struct reader r = {sig, sig + len, names, 0, false};
-  (void)method_head(&r);
-  type(&r, out);
-  return !r.bad;
+  return decode(sig, len, names, out, result);
 }
 
 bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                  struct cs_text_out *out) {
-  if (sig == NULL) return false;
-  struct reader r = {sig, sig + len, names, 0, false};
-  type(&r, out);
-  return !r.bad;
+  return decode(sig, len, names, out, type);
 }

@@ -16,6 +16,7 @@ const struct cs_images *cs_native_refresh(struct cs_native *native);
 // The same, but begins to compile no image, except one, when `limit_ns` nanoseconds are over; the
 // images that are left are not in the table, which counts as unsettled, until a later call.
 const struct cs_images *cs_native_refresh_in(struct cs_native *native, uint64_t limit_ns);
+#define CS_NATIVE_NO_LIMIT (UINT64_MAX / 2)
 // Returns whether the last call has left images.
 bool cs_native_has_left(const struct cs_native *native);
 // Frees all tables but the newest and `still_used` (which may be NULL), and the images that are

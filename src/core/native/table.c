@@ -54,8 +54,7 @@ struct cs_native {
   struct cs_loader loader;  // of this process; not set for another one
   bool counted;             // the loader's counters were found
   uint64_t loaded;          // cs_loader_now before the maps were read
-  uint64_t until_ns;        // of this refresh
-  bool left;                // images were left at that time
+  bool left;                // the last refresh has left images
   struct {                  // places in images that stay as long as this process lives
     uint64_t text[3], base[2];
   } stays;
@@ -327,20 +326,22 @@ static size_t table_bytes(uint32_t count) {
   return sizeof(struct table) + count * sizeof(struct cs_image);
 }
 
-// Adds the images of the maps to the table.
-static void fill(struct cs_native *native, struct table *table, struct cs_elf *elf) {
+// Adds the images of the maps to the table. One that cannot be compiled does not keep the others
+// from it.
+static void fill(struct cs_native *native, struct table *table, struct cs_elf *elf,
+                 uint64_t until_ns) {
   bool any = false;
   for (uint32_t i = 0; i < native->maps.count; i++) {
     const struct cs_candidate *candidate = &native->maps.candidate[i];
     if (cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK) continue;
     struct compiled *c = find_compiled(native, candidate, elf->fingerprint);
-    if (c == NULL && any && cs_clock_now_ns() >= native->until_ns) {
+    if (c == NULL && any && cs_clock_now_ns() >= until_ns) {
       native->left = true;
       continue;
     }
     if (c == NULL) {
       c = compile(native, candidate, elf);
-      any = true;
+      any |= c != NULL;
     }
     if (c != NULL && check(native, c)) table->images.image[table->images.count++] = c->image;
   }
@@ -349,7 +350,7 @@ static void fill(struct cs_native *native, struct table *table, struct cs_elf *e
 }
 
 const struct cs_images *cs_native_refresh(struct cs_native *native) {
-  return cs_native_refresh_in(native, UINT64_MAX / 2);
+  return cs_native_refresh_in(native, CS_NATIVE_NO_LIMIT);
 }
 
 bool cs_native_has_left(const struct cs_native *native) {
@@ -359,7 +360,7 @@ bool cs_native_has_left(const struct cs_native *native) {
 const struct cs_images *cs_native_refresh_in(struct cs_native *native, uint64_t limit_ns) {
   const struct cs_images *before = native->tables != NULL ? &native->tables->images : NULL;
   struct cs_error err;
-  native->until_ns = cs_clock_now_ns() + limit_ns;
+  uint64_t until_ns = cs_clock_now_ns() + limit_ns;
   native->left = false;
   native->loaded = cs_loader_now(&native->loader);
   if (!cs_maps_read(&native->maps, native->process.pid, &err)) {
@@ -372,7 +373,7 @@ const struct cs_images *cs_native_refresh_in(struct cs_native *native, uint64_t 
   if (elf != NULL && table != NULL) {
     table->bytes = bytes;
     table->images.rules = native->rules.rule;
-    fill(native, table, elf);
+    fill(native, table, elf, until_ns);
     if (same_as_newest(native, table)) {
       cs_store_release(&native->tables->images.loaded, table->images.loaded);
     } else {

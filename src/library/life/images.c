@@ -76,7 +76,7 @@ static bool refresh(uint64_t limit_ns) {
 }
 
 bool cs_library_refresh_images(void) {
-  return refresh(UINT64_MAX / 2);
+  return refresh(CS_NATIVE_NO_LIMIT);
 }
 
 bool cs_library_refresh_images_briefly(void) {
