@@ -12,9 +12,10 @@ clrsnap=$BUILD/bin/clrsnap
 by_perf
 # record MODES [VARIABLE=VALUE...]
 record() {
-  local modes=$1 options=()
+  # A walk that loses its processor for long would be cut, without the method that is looked for.
+  local modes=$1 options=(--walk-limit off)
   shift
-  [[ ,$modes, != *,cpu,* ]] || options=("${PERF[@]}")
+  [[ ,$modes, != *,cpu,* ]] || options+=("${PERF[@]}")
   [[ ,$modes, != *,alloc,* ]] || options+=(--alloc 100k)
   [[ ! $modes =~ exception|lock|wait ]] || options+=(--event-rate 1000000)
   env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" "${options[@]}" -o all.json -- dotnet "$APP" return > truth 2> err
