@@ -82,11 +82,12 @@ static class Program
         return Used() - from;
     }
 
-    // Seven's time is its own; nearly all of Reads' time is in the kernel.
+    // Seven's time is its own; nearly all of Reads' time is in the kernel: a call there takes far longer than the way
+    // into it and out of it, which some hypervisors make long.
     static void Kernel(long ms)
     {
         using SafeFileHandle zeros = File.OpenHandle("/dev/zero");
-        byte[] block = new byte[1 << 18];
+        byte[] block = new byte[1 << 22];
         long seven = 0, reads = 0;
         while (seven + reads < ms * 1_000_000)
         {

@@ -56,7 +56,7 @@ awk -v measured="$measured" '
   END {
     printf "Reads: %.3f in the kernel, %.3f of all in read_zero; Seven: %.3f in the kernel, its share %.3f, measured %.3f\n",
       reads_kernel / reads, zero / total, seven_kernel / seven, seven / (seven + reads), measured
-    exit !(reads_kernel / reads > 0.75 && seven_kernel / seven < 0.55)
+    exit !(reads_kernel / reads > 0.85 && seven_kernel / seven < 0.55)
   }' rec.folded || fail "the kernel's part"
 pass "what a thread does in the kernel stands above what has called it"
 
