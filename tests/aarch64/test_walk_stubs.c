@@ -192,6 +192,32 @@ static void sees_through_the_trip_wire(void **state) {
   scene.clr.world.images = NULL;
 }
 
+// The next call in the code is the one that the Frame was filled in for, unless a branch is before
+// it: then the helper's return address is all that is known.
+static void trusts_no_call_after_a_branch(void **state) {
+  (void)state;
+  enum { BRANCH = 0x54000040, NOP = 0xD503201F };  // b.eq
+  static uint8_t code[64];
+  fake_frame_code(code);
+  struct fake_function f = {code, sizeof code, fake_frame_info, sizeof fake_frame_info};
+  uint64_t ready, head = sp_of(130);
+  (void)fake_clr_add_image(&scene.clr, &f, 1, &ready);
+  lay_recursion(200, 1);
+  const uint64_t words_of_frame[] = {1, ~0ull, 0, sp_of(200), ready + AFTER_CALL};
+  memcpy(&words[130], words_of_frame, sizeof words_of_frame);
+  memcpy(scene.thread + 8, &head, 8);
+  for (unsigned i = 0; i < 2; i++) {
+    struct cs_frame frame;
+    struct cs_regs regs = regs_at(0x5000, 0);
+    uint32_t between = i == 0 ? NOP : BRANCH;
+    memcpy((void *)(uintptr_t)(ready + AFTER_CALL + 4), &between, sizeof between);
+    begin_at(&regs);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.regs.r[CS_IP], ready + (i == 0 ? SECOND_CALL : AFTER_CALL));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(finds_a_stubs_caller),
@@ -200,6 +226,7 @@ int main(void) {
       TEST(finds_the_caller_of_a_plt),
       TEST(finds_what_a_signal_interrupted),
       TEST(sees_through_the_trip_wire),
+      TEST(trusts_no_call_after_a_branch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,11 @@ CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_r
 // Returns whether `ip` is in known code and follows a call (walk/stub.c).
 CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip);
 
+// ReadyToRun code has a helper fill in its Frame, whose return address `ip` is then that of the
+// call to the helper. Returns the return address of the call that is in progress, where the call
+// site has `sp` (walk/stub.c).
+CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip, uint64_t sp);
+
 CS_ISLAND static inline bool cs_bridge_get(const struct cs_walk *walk, uint64_t addr,
                                            uint64_t *out) {
   if (cs_stack_holds(&walk->stack, addr, 8)) return cs_mem_u64(&walk->world->mem, addr, out);
@@ -47,10 +52,6 @@ CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t cont
                                        uint32_t *flags);
 CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block,
                                       struct cs_regs *regs);
-// ReadyToRun code has a helper fill in its Frame, whose return address `ip` is then that of the
-// call to the helper. Returns the return address of the call that is in progress, where the call
-// site has `sp`.
-CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip, uint64_t sp);
 // Returns whether `slot` held the return address by which the walk has stepped to the caller's
 // `regs`, or that of the method that has returned to OnHijackTripThread.
 CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,

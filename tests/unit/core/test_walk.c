@@ -300,6 +300,32 @@ static void crosses_native_code_by_explicit_frames(void **state) {
   assert_true(cs_walk_complete(&scene.walk));
 }
 
+// In ReadyToRun code the Frame has the return address of the helper that has filled it in, which is
+// called right before the call that is in progress. Jitted code fills in its Frame itself.
+static void finds_the_call_in_progress_in_ready_code(void **state) {
+  (void)state;
+  static uint8_t code[64];
+  fake_frame_code(code);
+  struct fake_function f = {code, sizeof code, fake_frame_info, sizeof fake_frame_info};
+  uint64_t ready, head = sp_of(130);
+  (void)fake_clr_add_image(&scene.clr, &f, 1, &ready);
+  lay_recursion(200, 2);
+  for (unsigned i = 0; i < 2; i++) {
+    struct cs_frame frame;
+    uint64_t method = i == 0 ? ready : scene.method;
+    put_frame(130, 1, ~0ull, sp_of(200), method + AFTER_CALL);
+    words[199] = i == 0 ? method + SECOND_CALL : 0;  // pushed on x86-64, and in lr on arm64
+    memcpy(scene.thread + 8, &head, 8);
+    begin_walk(0x5000, sp_of(100), 0);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.code.kind, i == 0 ? CS_CODE_R2R : CS_CODE_JIT);
+    assert_int_equal(frame.regs.r[CS_IP], method + (i == 0 ? SECOND_CALL : AFTER_CALL));
+    assert_int_equal(count_frames(), 1);
+    assert_true(cs_walk_complete(&scene.walk));
+  }
+}
+
 // A Frame of a kind that is not known may stand for managed callers.
 static void does_not_pass_a_frame_of_an_unknown_kind(void **state) {
   (void)state;
@@ -397,6 +423,7 @@ int main(void) {
       TEST(ends_where_the_stack_does),
       TEST(ends_in_unknown_code_and_names_it),
       TEST(crosses_native_code_by_explicit_frames),
+      TEST(finds_the_call_in_progress_in_ready_code),
       TEST(does_not_pass_a_frame_of_an_unknown_kind),
       TEST(does_not_skip_managed_callers_by_a_frame),
       TEST(distrusts_implausible_explicit_frames),

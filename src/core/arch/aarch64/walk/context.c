@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The registers in an explicit Frame: a CONTEXT, or those that the runtime's stubs have saved.
-// Also, how a Frame describes a call in progress, and a fault. Signal-safe: yes.
+// Also, how a Frame describes a fault. Signal-safe: yes.
 #include "walk/bridge.h"
 
 // The parts of the ARM64 CONTEXT that a walk needs: ContextFlags (32 bits) at its start, and x0 to
@@ -41,14 +41,6 @@ CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block
     cs_bridge_set(regs, CS_X19 + i, value);
   }
   return true;
-}
-
-// The call had its return address in lr, which is lost by now, so the helper's is returned.
-CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip,
-                                              uint64_t sp) {
-  (void)walk;
-  (void)sp;
-  return ip;
 }
 
 // The runtime attributes a fault in a leaf helper (a write barrier) to the helper's caller: it sets

@@ -26,6 +26,27 @@ CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
   return read && is_call(before);
 }
 
+// The call has its return address in lr, which its callee may keep anywhere. But the helper is
+// called right before the call, so that is the next one in the code, if no branch comes before it.
+CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip,
+                                              uint64_t sp) {
+  enum { LONGEST_WAY = 256, BRANCHES = 5, HINT = 0xD503201F, HINT_MASK = 0xFFFFF01F };
+  struct cs_code noted;
+  uint32_t code;
+  (void)sp;
+  if (cs_codemap_find_managed(walk->world, ip - 1, &noted) != CS_STOP_NONE ||
+      noted.kind != CS_CODE_R2R)
+    return ip;
+  for (uint64_t at = ip; at - ip < LONGEST_WAY && at + 4 <= noted.end; at += 4) {
+    bool read = noted.collectible ? cs_mem_read_guarded(&walk->world->mem, at, &code, sizeof code)
+                                  : cs_mem_read(&walk->world->mem, at, &code, sizeof code);
+    if (!read) return ip;
+    if (is_call(code)) return at + 4;
+    if ((code >> 26 & 7) == BRANCHES && (code & HINT_MASK) != HINT) return ip;
+  }
+  return ip;
+}
+
 // Returns to lr, if that is a return address.
 CS_ISLAND static enum cs_stop return_by_lr(const struct cs_walk *walk, struct cs_regs *regs,
                                            enum cs_stop otherwise) {

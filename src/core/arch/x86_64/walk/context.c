@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The registers in an explicit Frame: a CONTEXT, or those that the runtime's stubs have saved.
-// Also, how a Frame describes a call in progress, and a fault. Signal-safe: yes.
+// Also, how a Frame describes a fault. Signal-safe: yes.
 #include "walk/bridge.h"
 
 // The parts of the AMD64 CONTEXT that a walk needs.
@@ -53,22 +53,6 @@ CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t cont
   if (!cs_bridge_get(walk, context + CONTEXT_FLAGS, &word)) return false;
   *flags = (uint32_t)word;
   return true;
-}
-
-// ReadyToRun code has a helper fill in its Frame, whose return address is then that of the call to
-// the helper. The call that is in progress has pushed its own just below the call site's sp.
-CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip,
-                                              uint64_t sp) {
-  struct cs_code noted, pushed;
-  uint64_t word;
-  if (sp < 8 || !cs_bridge_get(walk, sp - 8, &word) || word == ip) return ip;
-  if (cs_codemap_find_managed(walk->world, ip - 1, &noted) != CS_STOP_NONE ||
-      noted.kind != CS_CODE_R2R ||
-      cs_codemap_find_managed(walk->world, word - 1, &pushed) != CS_STOP_NONE ||
-      pushed.kind != CS_CODE_R2R || pushed.begin != noted.begin ||
-      !cs_is_return_address(walk->world, word))
-    return ip;
-  return word;
 }
 
 // The runtime attributes a fault in a leaf helper (a write barrier, a dispatch stub) to the

@@ -146,3 +146,18 @@ CS_ISLAND enum cs_stop cs_bridge_called_stub(const struct cs_walk *walk, struct 
   regs->known &= CS_REGS_PRESERVED;
   return CS_STOP_NONE;
 }
+
+// The call has pushed its return address just below the call site's sp.
+CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64_t ip,
+                                              uint64_t sp) {
+  struct cs_code noted, pushed;
+  uint64_t word;
+  if (sp < 8 || !cs_bridge_get(walk, sp - 8, &word) || word == ip) return ip;
+  if (cs_codemap_find_managed(walk->world, ip - 1, &noted) != CS_STOP_NONE ||
+      noted.kind != CS_CODE_R2R ||
+      cs_codemap_find_managed(walk->world, word - 1, &pushed) != CS_STOP_NONE ||
+      pushed.kind != CS_CODE_R2R || pushed.begin != noted.begin ||
+      !cs_is_return_address(walk->world, word))
+    return ip;
+  return word;
+}
