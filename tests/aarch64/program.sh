@@ -18,6 +18,7 @@ mapfile -t references < <(printf '%s\n' System.*.dll | sed "s#^#-r:$runtime/file
 cd - > /dev/null
 main=$(basename "$runtime"/files/*.runtimeconfig.json .runtimeconfig.json).dll
 dotnet "$sdk/Roslyn/bincore/csc.dll" -nologo -noconfig -nostdlib -unsafe -optimize+ -langversion:latest \
+  -debug:portable "-pdb:$out.pdb" \
   -define:TRIMMED -target:exe -nowarn:CS0649,CS8632 "-out:$work/$main" "${references[@]}" "$@"
 replaced=("$main=$work/$main")
 if [ "$mode" = ready ]; then

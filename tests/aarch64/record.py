@@ -138,8 +138,44 @@ def judge_wall(made):
     enough(count >= 30 and uncovered < lasted, f"{made.name}: {count} samples of the sleeper, {uncovered / 1e9:.1f} s not covered")
 
 
+def judge_kernel(made):
+    """Reading the clock of a thread is a system call, which is below the kernel's function for it, and above the program's."""
+    mode = made.modes["cpu"]
+    call = "__arm64_sys_clock_gettime [k]"
+    paths = [path for path, _ in mode.samples if call in path]
+    enough(len(paths) >= 5, f"{made.name}: {len(paths)} samples in {call}")
+    callers = {next((name for name in path if name in (SEVEN, THREE)), path[0]) for path in paths}
+    check(callers & {SEVEN, THREE}, f"{made.name}: it is called by {callers}")
+    for path, _ in mode.samples:
+        first = next((i for i, name in enumerate(path) if name.endswith(" [k]")), len(path))
+        if not all(name.endswith(" [k]") for name in path[first:]):
+            check(False, f"{made.name}: a frame of the program above one of the kernel: {path}")
+            break
+
+
+def judge_faults(made):
+    """Those of Touches, as the kernel counts them for its thread, but for what came after the thread's last sample."""
+    mode, truth = made.modes["page-faults"], made.truth["faults"][0]
+    near(f"{made.name}: page faults", sum(mode.weights("Proofs.Recorded.Touches")), truth, truth / 10, truth / 50, 1, "faults")
+
+
+def judge_lines(folder):
+    """Each frame of the program has the line of its call, or of what it throws, in the source."""
+    source = (pathlib.Path(__file__).parent / "program/Recorded.cs").read_text().splitlines()
+    line = {text: next(i for i, one in enumerate(source, 1) if text in one)
+            for text in ("Throws(5);", "Throws(depth - 1);", "throw new InvalidOperationException")}
+    events, calls, throws = line.values()
+    want = [("Events", events)] + 5 * [("Throws", calls)] + [("Throws", throws)]
+    want = ";".join(f"Proofs.Recorded.{method} (Recorded.cs:{at})" for method, at in want)
+    stacks = (folder / "lines.folded").read_text().splitlines()
+    good = len(stacks) == 1 and stacks[0].endswith(f"{want};System.InvalidOperationException 5")
+    check(good, f"lines: {want}" if good else f"lines: {stacks}, not {want}")
+
+
 def judge_events(made):
     truth, modes = made.truth, made.modes
+    began = modes["exception"].facts["startMs"] * 1_000_000
+    enough(began < truth["begin"][0], f"{made.name}: recorded {(truth['begin'][0] - began) / 1e9:.1f} s before its first event")
     unknown = {mode: sum(data.weights("[cut: put-off]")) for mode, data in modes.items()}
     thrown = ["Proofs.Recorded.Events"] + 6 * ["Proofs.Recorded.Throws"] + ["System.InvalidOperationException"]
     count = sum(w for path, w in modes["exception"].samples if path[-len(thrown) :] == thrown)
@@ -181,8 +217,9 @@ def main():
     folder, clrsnap = pathlib.Path(sys.argv[1]), sys.argv[2]
     made = [Made(folder, name) for name in ("perf", "clock")]
     made += [Made(folder, f"attach-{mode}", "attached") for mode in ("cpu", "wall")]
-    events = Made(folder, "events")
-    for one in made + [events]:
+    events = [Made(folder, "events"), Made(folder, "attach-events", "attached-events")]
+    kernel, faults, lines = (Made(folder, name) for name in ("kernel", "faults", "lines"))
+    for one in made + events + [kernel, faults, lines]:
         print(one.said, end="")
         one.complete()
     perf, clock, attach_cpu, attach_wall = made
@@ -190,7 +227,12 @@ def main():
     judge_shares(clock, "clock", 0.25, whole=False)  # few samples tell no sums
     judge_shares(attach_cpu, "perf", 0.15, whole=False)
     judge_wall(attach_wall)
-    judge_events(events)
+    for one in events:
+        judge_events(one)
+    judge_shares(kernel, "perf", 0.2, whole=True)
+    judge_kernel(kernel)
+    judge_faults(faults)
+    judge_lines(folder)
     judge_reports(folder, clrsnap)
     sys.exit(1 if failed else 3 if few else 0)
 

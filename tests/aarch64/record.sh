@@ -27,4 +27,17 @@ touch /tmp/end
 wait $!
 echo $? > attached.code
 
-record events --mode alloc,exception,lock,wait,gc --alloc 100k --event-rate 1000000 -- proofs recorded events 40 7
+# The program begins with its events when the recording has begun.
+modes=alloc,exception,lock,wait,gc
+record events --mode $modes --alloc 100k --event-rate 1000000 -- proofs recorded events 40 7
+proofs recorded events 40 7 /tmp/begin > attached-events.out 2> attached-events.said &
+program=$!
+until grep -q ready attached-events.out; do sleep 1; done
+(until grep -qx .clrsnap /proc/$program/task/*/comm; do sleep 1; done; sleep $((3 * TIMES)); touch /tmp/begin) &
+record attach-events --mode $modes --alloc 100k --event-rate 1000000 $program
+wait $program
+echo $? > attached-events.code
+
+record kernel --engine perf --kernel -- proofs recorded shares $((2000 * TIMES)) 7
+record faults --engine perf --event page-faults:50 -- proofs recorded faults 20000 7
+record lines --mode exception --lines -o lines.folded -- proofs recorded events 5 7

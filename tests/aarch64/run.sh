@@ -135,8 +135,8 @@ record() {
   local times code=0 out=$build/aarch64/record
   program ready
   for times in 1 3; do
-    made "$out" 700 "TIMES=$times sh record.sh" "$source/tests/aarch64/record.sh" "$program" "$build/aarch64/bin/clrsnap" \
-      "$build/aarch64/lib/libclrsnap.so"
+    made "$out" 700 "TIMES=$times sh record.sh" "$source/tests/aarch64/record.sh" "$program" "$program.pdb" \
+      "$build/aarch64/bin/clrsnap" "$build/aarch64/lib/libclrsnap.so"
     code=0
     python3 "$source/tests/aarch64/record.py" "$out" "$build/bin/clrsnap" || code=$?
     [ $code = 3 ] || exit $code

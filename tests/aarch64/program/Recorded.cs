@@ -23,6 +23,12 @@ static class Recorded
     static extern int open(byte[] path, int flags);
     [DllImport("libc")]
     static extern nint pread(int file, byte[] text, nint size, nint at);
+    [DllImport("libc")]
+    static extern nint mmap(nint at, nint size, int protection, int flags, int file, nint offset);
+    [DllImport("libc")]
+    static extern int madvise(nint at, nint size, int advice);
+    [DllImport("libc")]
+    static extern int getrusage(int who, long[] usage);
 
     const int RealTime = 0, Monotonic = 1, ThreadCpuTime = 3;
     const long Endless = 1L << 62;
@@ -161,8 +167,11 @@ static class Recorded
         return lasted;
     }
 
-    static void Events(int count)
+    static void Events(int count, string begin)
     {
+        if (begin != null) Console.WriteLine("truth ready 1");
+        while (begin != null && !System.IO.File.Exists(begin)) Thread.Sleep(100);
+        Console.WriteLine($"truth begin {Now(RealTime)}");
         long gateNs = 0, gateBusy = 0, signalNs = 0, signalBusy = 0;
         int thrown = 0, collected = 0;
         schedstat = open("/proc/thread-self/schedstat\0"u8.ToArray(), 0);
@@ -191,6 +200,31 @@ static class Recorded
         Console.WriteLine($"truth signal {signalNs} {signalBusy}");
     }
 
+    // The page faults of the calling thread.
+    static long FaultsSoFar()
+    {
+        const int Thread = 1, Minor = 8, Major = 9;
+        var usage = new long[18];
+        getrusage(Thread, usage);
+        return usage[Minor] + usage[Major];
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static unsafe void Touches(nint at, int pages)
+    {
+        for (int i = 0; i < pages; i++) ((byte*)at)[i * 4096] = 1;
+    }
+
+    static void Faults(int pages)
+    {
+        const int ReadWrite = 3, PrivateAnonymous = 0x22, NoHugePage = 15;
+        nint at = mmap(0, pages * 4096, ReadWrite, PrivateAnonymous, -1, 0);
+        madvise(at, pages * 4096, NoHugePage);
+        long before = FaultsSoFar();
+        Touches(at, pages);
+        Console.WriteLine($"truth faults {FaultsSoFar() - before}");
+    }
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Spins()
     {
@@ -216,7 +250,8 @@ static class Recorded
         switch (args[0])
         {
             case "shares": Shares(args[1]); break;
-            case "events": Events(int.Parse(args[1])); break;
+            case "events": Events(int.Parse(args[1]), args.Length > 3 ? args[3] : null); break;
+            case "faults": Faults(int.Parse(args[1])); break;
             case "stand": Stand(); break;
             default: return 2;
         }
