@@ -271,6 +271,7 @@ static void end_pause(const struct cs_sample_event *e) {
   (void)snprintf(way_name, sizeof way_name, "[way to the safe point: %s", name + 1);
   uint64_t way_weight = cs_scale(stopped - from, times), held = cs_load_relaxed(&held_up);
   struct cs_sample_event way = {.tsc = cs_load_relaxed(&stopped_tsc),
+                                .begin = e->tsc,
                                 .mode = CS_WIRE_MODE_GC,
                                 .weight = way_weight > held ? way_weight - held : 0,
                                 .type = cs_event_name_of(way_name)};

@@ -354,12 +354,13 @@ CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_samp
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_cooldown *cooldown, const struct cs_sample_event *event) {
   struct cs_sample_place place;
+  uint64_t begin = event->begin != 0 ? event->begin : event->tsc;
   cs_add_relaxed(&ring->events, 1);
   if (!reserve_first(ring, &place)) {
     cs_add_relaxed(&ring->lost_events[event->mode % CS_SAMPLE_MODES], 1);
     return false;
   }
-  bool put_off = cs_in_event_cooldown(cooldown, event->tsc);
+  bool put_off = cs_in_event_cooldown(cooldown, begin);
   uint64_t begin_cpu = put_off ? 0 : cs_thread_cpu_ns();
   if (put_off)
     write_unwalked(ring, &place, from);
@@ -370,9 +371,9 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   place.sample->mode = event->mode;
   place.sample->type = event->type;
   place.sample->class = event->class;
-  uint64_t held = cs_tsc() - event->tsc;
+  uint64_t held = cs_tsc() - begin;
   commit(ring, &place, held > 0 ? held : 1);
-  if (!put_off) cs_cooldown_begin_event(cooldown, event->tsc, begin_cpu, from->limit_ns);
+  if (!put_off) cs_cooldown_begin_event(cooldown, begin, begin_cpu, from->limit_ns);
   return true;
 }
 

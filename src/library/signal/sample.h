@@ -130,7 +130,8 @@ CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 // event samples have taken too much of its time (`cooldown`), the sample has no frames. Returns
 // false if there was no room: the sample is lost.
 struct cs_sample_event {
-  uint64_t tsc;  // when it came
+  uint64_t tsc;    // when it happened
+  uint64_t begin;  // since when its thread has been held for it; 0: since `tsc`
   uint64_t weight;
   uint32_t mode;  // 1 to CS_SAMPLE_MODES - 1
   uint32_t type;

@@ -259,7 +259,8 @@ static void an_event_too_many_has_no_stack(void **state) {
                             .stack = &w->thread.stack};
   const uint64_t second = 1000000000;
   for (uint32_t i = 0; i < 1000; i++) {
-    struct cs_sample_event event = {cs_tsc(), i + 1, 3, 7, 9};
+    struct cs_sample_event event = {
+        .tsc = cs_tsc(), .weight = i + 1, .mode = 3, .type = 7, .class = 9};
     if (i < 100) cooldown = (struct cs_cooldown){0};  // the walks themselves may be slow
     if (i == 100)                                     // one has taken a second of CPU time
       cs_cooldown_begin_event(&cooldown, cs_tsc() - cs_scale(second, cs_signal.ticks_of_ns),
@@ -279,6 +280,23 @@ static void an_event_too_many_has_no_stack(void **state) {
   assert_true(whole == 100 && bare == 900);
   assert_int_equal(ring.samples, 1000);
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
+}
+
+// The way to a collection's safe point is written down when the pause has ended.
+static void a_thread_is_not_held_since_the_event_happened(void **state) {
+  (void)state;
+  struct cs_sampled from = {.world = &clr.world, .regs = &(struct cs_regs){.known = 0}};
+  struct cs_cooldown cooldown = {0};
+  open_ring(65536, 10);
+  become(&walkers[0], 0);
+  from.thread = &walkers[0].thread;
+  from.stack = &walkers[0].thread.stack;
+  uint64_t now = cs_tsc(), long_ago = now - UINT32_MAX / 2;
+  struct cs_sample_event event = {.tsc = long_ago, .begin = now, .weight = 1, .mode = 5};
+  cs_sample_event(&ring, &from, &cooldown, &event);
+  const struct cs_sample *s = cs_sample_ring_peek(&ring);
+  assert_true(s->tsc == long_ago);
+  assert_in_range(s->held_ticks, 1, cs_tsc() - now);
 }
 
 static void losses_are_counted(void **state) {
@@ -506,6 +524,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_thread_is_left_alone_after_a_long_sample, setup, teardown),
       cmocka_unit_test_setup_teardown(a_walk_without_a_processor_is_not_long, setup, teardown),
       cmocka_unit_test_setup_teardown(an_event_too_many_has_no_stack, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_thread_is_not_held_since_the_event_happened, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(a_holder_holds_the_lock, setup, teardown),
       cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(signals_for_others_are_ignored, setup, teardown),
