@@ -278,7 +278,8 @@ static bool is_allowed(struct cs_error *why) {
                         "the CPU clock of a thread cannot be read: %s (allow clock_gettime %s)",
                         strerror(errno), in_profile);
   if (!cs_kept_is_allowed())
-    return cs_error_set(why, "/proc/self/task cannot be read: %s (mount /proc)", strerror(errno));
+    return cs_error_set(why, "/proc/self/task cannot be read: %s (%s)", strerror(errno),
+                        errno == EMFILE ? "raise ulimit -n" : "mount /proc");
   if (syscall(SYS_rt_tgsigqueueinfo, getpid(), self, 0, &none) != 0)
     return cs_error_set(why, "threads cannot be sent signals: %s (allow rt_tgsigqueueinfo %s)",
                         strerror(errno), in_profile);

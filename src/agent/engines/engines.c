@@ -19,11 +19,12 @@ enum standing { UNTRIED, WORKS, REFUSED };
 
 static struct {
   enum standing standing[CS_COUNT(engines)];
-  char why[600];     // all reasons for refusals
-  uint64_t cpu_ns;   // of threads that are no longer sampled
-  uint32_t others;   // threads that have another engine than the best one
-  uint32_t without;  // threads that have none
-  bool changed;      // since it was last reported
+  char why[600];                  // all reasons for refusals
+  enum cs_wire_engine_kind used;  // the one that most threads have, or had while there was one
+  uint64_t cpu_ns;                // of threads that are no longer sampled
+  uint32_t others;                // threads that have another engine than the best one
+  uint32_t without;               // threads that have none
+  bool changed;                   // since it was last reported
 } state;
 
 // ---- The order ----
@@ -96,8 +97,7 @@ void cs_engine_start(struct cs_agent_thread *t) {
     if (why.text[0] == '\0') return;  // it has ended
     if (state.others + state.without == 0) note_why(engines[i], &why);
   }
-  cs_log_important("some threads are not sampled: %s", why.text);
-  state.without++;
+  if (state.without++ == 0) cs_log_important("some threads are not sampled: %s", state.why);
 }
 
 // For a thread that has ended, only the time up to its last sample is known.
@@ -168,10 +168,11 @@ void cs_engines_set_period(uint64_t period_ns) {
 bool cs_engines_report(void) {
   if (!cs_wants(CS_WIRE_MODE_CPU)) return true;
   const struct cs_engine *engine = best();
+  if (engine != NULL) state.used = engine->kind;
   struct cs_wire_engine record = {
       .cpu_ns = state.cpu_ns,
       .requested = (uint32_t)cs_options.engine,
-      .used = (uint32_t)(engine != NULL ? engine->kind : CS_WIRE_ENGINE_AUTO),
+      .used = (uint32_t)state.used,
       .others = state.others,
       .without = state.without,
   };

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/prefix.h"
 #include "base/print.h"
 #include "profile/blocked.h"
 #include "profile/waits.h"
@@ -107,7 +108,9 @@ void cs_print_engine(const struct cs_profile *p, FILE *out) {
              why_off(f, stood));
   print_unsampled(f, out);
   if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
-  if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
+  const char *used = cs_wire_engine_name(e->used);  // by some threads, or for some time
+  if (e->why[0] != '\0')
+    cs_print(out, PREFIX "  not %s%s\n", cs_has_prefix(e->why, used) ? "always " : "", e->why);
   if (e->others > 0)
     cs_print(out, PREFIX "  %" PRIu32 " %s sampled by another engine\n", e->others,
              cs_plural(e->others, "thread was", "threads were"));

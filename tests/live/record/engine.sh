@@ -71,6 +71,12 @@ X
   says 'not perf: the program has begun to use SIGURG'
   says '^clrsnap: engine clock'
   pass "a program that begins to use SIGURG"
+  record --engine perf -- signal 1000 || fail "the program failed"
+  says '^clrsnap: some threads are not sampled: perf: the program has begun to use SIGURG'
+  says '^clrsnap: engine perf: [0-9]+ '
+  says 'not always perf: the program has begun to use SIGURG'
+  says '[0-9]+ threads? (was|were) not sampled: no engine was available'
+  pass "no engine is left, and what was had before is said"
 fi
 
 # ---- Where it is refused ----
