@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 enum {
   PATIENCE_NS = 1000000000,  // longer than a runnable thread waits for a processor
   CHECK_NS = 200000000,      // between two checks whether SIGURG is still ours
+  ENOUGH = 20,               // signals, with which a median says something
+  LONG_US = 10,              // less is not worth a sentence: a processor at work takes some 3 us
 };
 // What counts as an unanswered signal: a thread that sleeps with its signals blocked does not
 // report its registers, but is sampled all the same.
@@ -95,6 +98,8 @@ bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_a
   bool urg = cs_sigurg_is_taken();
   if (is_pending(entry, what) || !have_signal(urg)) return false;
   if (what == CS_ASKED_SCAN) entry->asked_weight = weight;
+  if (cs_load_acquire(&entry->asked) == 0)
+    cs_store_relaxed(&entry->asked_cpu_ns, cs_cpu_ns_of(t->tid));
   uint32_t before = cs_or_seq(&entry->asked, (uint32_t)what);
   if ((before & SAMPLES) == 0) cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
   if (before != 0) return true;  // the signal is on its way
@@ -164,7 +169,34 @@ void cs_asks_count_unanswered(uint64_t now_ns) {
   cs_threads_visit(count_unanswered, &now_ns);
 }
 
+// The median. Within a count of cs_sample_ring.ran_on, times are taken for evenly distributed.
+static double ran_on_us(void) {
+  uint64_t count[CS_RAN_ON_COUNT], all = 0, before = 0;
+  unsigned i = 0;
+  for (unsigned k = 0; k < CS_RAN_ON_COUNT; k++)
+    all += count[k] = cs_load_relaxed(&cs_agent.ring.ran_on[k]);
+  if (all < ENOUGH) return 0;
+  while (2 * (before + count[i]) < all) before += count[i++];
+  double least = i == 0 ? 0 : (double)(512u << i), most = (double)(1024u << i);
+  double part = ((double)all / 2 - (double)before) / (double)count[i];
+  return (least + (most - least) * part) / 1000;
+}
+
+bool cs_ask_ran_on(char *text, size_t size) {
+  double us = ran_on_us();
+  text[0] = '\0';
+  if (us < LONG_US) return false;
+  (void)snprintf(text, size,
+                 "threads ran on for %.0f us (median) until they took the signal that asks for a "
+                 "sample: what runs for less than that before a system call is shown as the call",
+                 us);
+  return true;
+}
+
 bool cs_asks_report(void) {
+  char text[CS_RAN_ON_BYTES];
+  if (cs_wants(CS_WIRE_MODE_WALL) && cs_ask_ran_on(text, sizeof text))
+    cs_producer_add_note(&cs_agent.wire, text);
   return (lost_signals.unsent == 0 && lost_signals.silent == 0) ||
          cs_send(CS_WIRE_LOST_SIGNALS, &lost_signals, sizeof lost_signals);
 }

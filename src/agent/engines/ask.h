@@ -28,4 +28,8 @@ void cs_asks_check(uint64_t now_ns);             // now and then: checks whether
                                                  // ours
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten
 void cs_asks_end(void);                          // from then on, no thread is asked
+// Writes a sentence on how long threads ran on until they took the signals that asked for samples.
+// Returns false, and writes an empty one, if that was too short to matter, or is not known yet.
+enum { CS_RAN_ON_BYTES = 200 };
+bool cs_ask_ran_on(char *text, size_t size);
 bool cs_asks_report(void);  // sends CS_WIRE_LOST_SIGNALS if any failed; false: no room

@@ -345,13 +345,16 @@ static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_n
 }
 
 static const char *unseen(void) {
-  static char text[200];
+  static char text[200 + CS_RAN_ON_BYTES];
+  char ran_on[CS_RAN_ON_BYTES];
   double seconds = (double)(cs_clock_now_ns() - scans.begin_ns) / 1e9;
   if (scans.taken + scans.late < FIRST) return "";  // not known yet
   (void)snprintf(text, sizeof text,
-                 "%.0f scans a second at random moments%s; %.1f %% of them were late and left out",
+                 "%.0f scans a second at random moments%s; %.1f %% of them were late and left out"
+                 "%s%s",
                  (double)scans.taken / seconds, scans.lateness > HOPELESS ? ", but most late" : "",
-                 100.0 * (double)scans.late / (double)(scans.taken + scans.late + 1));
+                 100.0 * (double)scans.late / (double)(scans.taken + scans.late + 1),
+                 cs_ask_ran_on(ran_on, sizeof ran_on) ? "; " : "", ran_on);
   return text;
 }
 

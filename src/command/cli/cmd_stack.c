@@ -140,8 +140,9 @@ const struct cs_command cs_stack_command = {
     .about =
         "Prints the stack of every thread of a .NET process, once: managed and native frames in "
         "the order of the stack, managed ones with file and line where there are portable PDBs. "
-        "The process is stopped for some milliseconds and read from outside, so no agent is "
-        "needed, and it works on a process that hangs. You must own the process or be root, and "
+        "The process is stopped for some milliseconds (with 1,500 threads, or 50,000 frames, for "
+        "one to three tenths of a second) and read from outside, so no agent is needed, and it "
+        "works on a process that hangs. You must own the process or be root, and "
         "ptrace must be allowed. A thread is shown as running, in a GC, in native code, or "
         "waiting for something, as far as that is known. For a lock, the output says which object "
         "it is and which thread holds it; deadlocks come first.",

@@ -238,6 +238,15 @@ CS_ISLAND static bool still_holds(struct cs_sample_ring *ring, const struct cs_w
   return false;
 }
 
+CS_ISLAND static void count_ran_on(struct cs_sample_ring *ring, const struct cs_thread *thread,
+                                   uint64_t now_cpu_ns) {
+  uint64_t asked = cs_load_relaxed(&thread->asked_cpu_ns);
+  if (asked == 0 || now_cpu_ns < asked) return;
+  uint64_t us = (now_cpu_ns - asked) >> 10;
+  unsigned at = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
+  cs_add_relaxed(&ring->ran_on[at < CS_RAN_ON_COUNT ? at : CS_RAN_ON_COUNT - 1], 1);
+}
+
 CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,
                            struct cs_thread *thread, const struct cs_regs *regs,
                            const struct cs_signal_cause *cause) {
@@ -268,6 +277,8 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
     return;
   }
   uint64_t begin_cpu = cs_thread_cpu_ns();
+  if (cause->cause == CS_CAUSE_SCAN || cause->cause == CS_CAUSE_WALL)
+    count_ran_on(ring, thread, begin_cpu);
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
   place.sample->put_off = cooldown->put_off;

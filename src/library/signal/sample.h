@@ -86,6 +86,8 @@ static inline bool cs_sample_has_label(const struct cs_sample *sample) {
   return (words[0] | words[1] | words[2]) != 0;
 }
 
+enum { CS_RAN_ON_COUNT = 16 };
+
 struct cs_sample_ring {
   uint8_t *bytes;
   uint64_t capacity;       // a power of two
@@ -101,6 +103,9 @@ struct cs_sample_ring {
   uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
   uint64_t released;  // weights of holders that have not been walked, because they no longer held
                       // the lock or were in their cooldown
+  // How long threads ran on until they took the signal that asked for a sample: [0] counts less
+  // than 1,024 ns of CPU time, [i] less than 2^i times that, the last one all others.
+  uint64_t ran_on[CS_RAN_ON_COUNT];
   _Alignas(64) uint64_t tail;  // bytes ever read
 };
 

@@ -96,6 +96,7 @@ struct cs_thread {
   // other one is sent. The agent's thread sets them, the handler takes them.
   uint32_t asked;
   uint64_t asked_weight;  // CS_ASKED_SCAN: what that sample stands for; set before the bit is
+  uint64_t asked_cpu_ns;  // its CPU clock when the signal was sent; 0: not known. Atomic
   uint32_t asked_type;    // CS_ASKED_STRAGGLER: that sample's `type`. Atomic
   struct cs_hold hold;    // CS_ASKED_HOLD
   struct cs_reported_regs reported;  // CS_ASKED_REGS

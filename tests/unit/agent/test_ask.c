@@ -202,6 +202,25 @@ static void test_moved(void **state) {
   assert_int_equal(sigaltstack(&none, NULL), 0);
 }
 
+// Half of them took less than 64 * 1.024 us, at most.
+static void test_ran_on(void **state) {
+  char text[CS_RAN_ON_BYTES];
+  uint64_t *count = cs_agent.ring.ran_on;
+  (void)state;
+  memset(count, 0, sizeof cs_agent.ring.ran_on);
+  assert_false(cs_ask_ran_on(text, sizeof text));
+  assert_string_equal(text, "");
+  count[6] = 15;
+  assert_false(cs_ask_ran_on(text, sizeof text));  // too few to tell
+  count[10] = 15;
+  assert_true(cs_ask_ran_on(text, sizeof text));
+  assert_non_null(strstr(text, "ran on for 66 us (median) until"));
+  assert_true(strlen(text) + 1 < sizeof text);
+  count[2] = 100;  // soon enough
+  assert_false(cs_ask_ran_on(text, sizeof text));
+  memset(count, 0, sizeof cs_agent.ring.ran_on);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_one_signal, set_up),
@@ -212,6 +231,7 @@ int main(void) {
       cmocka_unit_test_setup(test_limit, set_up),
       cmocka_unit_test_setup(test_others, set_up),
       cmocka_unit_test_setup(test_moved, set_up),
+      cmocka_unit_test_setup(test_ran_on, set_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
