@@ -273,10 +273,8 @@ static const char *core_name(struct cs_async_classes *classes, const struct cs_a
 static uint32_t find(struct cs_async_classes *classes, uint64_t id, unsigned depth);
 
 static uint32_t add_class(struct cs_async_classes *classes, const struct cs_async_class *class) {
-  classes->items =
-      cs_grow(classes->items, classes->count, &classes->capacity, sizeof *classes->items);
-  classes->items[classes->count] = *class;
-  return (uint32_t)classes->count++;
+  CS_APPEND(classes->items, classes->count, classes->capacity, *class);
+  return (uint32_t)classes->count - 1;
 }
 
 static uint32_t read_class(struct cs_async_classes *classes, uint64_t id, unsigned depth) {

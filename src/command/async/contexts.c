@@ -145,8 +145,7 @@ static struct form form_of(struct cs_async_contexts *c, uint64_t object) {
   uint32_t number = cs_map_put(&c->by_class, class, (uint32_t)c->form_count, &added);
   if (!added) return c->forms[number];
   struct form form = make_form(c, class);
-  c->forms = cs_grow(c->forms, c->form_count, &c->form_capacity, sizeof *c->forms);
-  return c->forms[c->form_count++] = form;
+  return CS_APPEND(c->forms, c->form_count, c->form_capacity, form);
 }
 
 // ---- Labels ----
@@ -186,9 +185,8 @@ static uint32_t route_of(struct cs_async_contexts *c, uint64_t route) {
   if (text == NULL) number = 0;
   (void)cs_map_put(&c->by_route, route, number, &added);
   if (text == NULL) return 0;
-  labels->routes =
-      cs_grow(labels->routes, labels->route_count, &labels->route_capacity, sizeof *labels->routes);
-  labels->routes[labels->route_count++] = (struct cs_async_route){number, text};
+  CS_APPEND(labels->routes, labels->route_count, labels->route_capacity,
+            (struct cs_async_route){number, text});
   return number;
 }
 
@@ -210,9 +208,8 @@ static uint32_t read_label(struct cs_async_contexts *c, uint64_t object, const s
   memcpy(label.trace, &words[TRACE0], sizeof label.trace);
   memcpy(label.span, &words[SPAN], sizeof label.span);
   label.endpoint = (uint64_t)number << 32 | route_of(c, route);
-  labels->items = cs_grow(labels->items, labels->count, &labels->capacity, sizeof *labels->items);
-  labels->items[labels->count] = label;
-  return (uint32_t)labels->count++;
+  CS_APPEND(labels->items, labels->count, labels->capacity, label);
+  return (uint32_t)labels->count - 1;
 }
 
 static uint32_t label_of(struct cs_async_contexts *c, uint64_t object, const struct form *form) {
@@ -340,8 +337,7 @@ struct cs_async_context cs_async_context_read(struct cs_async_contexts *c, uint6
   uint32_t number = cs_map_put(&c->by_address, address, (uint32_t)c->found_count, &added);
   if (!added) return c->found[number];
   struct cs_async_context found = read_context(c, address);
-  c->found = cs_grow(c->found, c->found_count, &c->found_capacity, sizeof *c->found);
-  return c->found[c->found_count++] = found;
+  return CS_APPEND(c->found, c->found_count, c->found_capacity, found);
 }
 
 // ---- Beginning and end ----
@@ -354,10 +350,8 @@ struct cs_async_contexts *cs_async_contexts_new(struct cs_remote *remote,
   c->classes = classes;
   c->labels = labels;
   static const struct cs_label none;
-  while (labels->count < CS_ASYNC_LABELS) {
-    labels->items = cs_grow(labels->items, labels->count, &labels->capacity, sizeof *labels->items);
-    labels->items[labels->count++] = none;
-  }
+  while (labels->count < CS_ASYNC_LABELS)
+    CS_APPEND(labels->items, labels->count, labels->capacity, none);
   return c;
 }
 

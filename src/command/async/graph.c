@@ -106,10 +106,9 @@ static void end_at(struct graph *g, uint32_t node, const struct part *part) {
   if (node == 0) return;
   uint32_t i = cs_map_put(&ends->by_place, (uint64_t)node << 32 | part->label,
                           (uint32_t)ends->count, &added);
-  if (added) {
-    ends->items = cs_grow(ends->items, ends->count, &ends->capacity, sizeof *ends->items);
-    ends->items[ends->count++] = (struct cs_async_end){node, part->label, 0};
-  }
+  if (added)
+    CS_APPEND(ends->items, ends->count, ends->capacity,
+              (struct cs_async_end){node, part->label, 0});
   ends->items[i].operations += part->operations;
   if (part->began_ns != 0 && part->began_ns + CS_ASYNC_OLD_NS <= g->async->taken_ns)
     cs_async_note_old(&g->async->tree, node, part->began_ns);

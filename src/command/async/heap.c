@@ -61,15 +61,15 @@ static bool read_word(const struct source *s, uint64_t at, uint64_t *out) {
 
 static void add_gap(struct cs_async_heap *heap, uint64_t begin, uint64_t limit) {
   if (begin == 0 || limit < begin) return;
-  heap->gaps = cs_grow(heap->gaps, heap->gap_count, &heap->gap_capacity, sizeof *heap->gaps);
-  heap->gaps[heap->gap_count++] = (struct cs_async_heap_gap){begin, limit + SMALLEST_OBJECT};
+  CS_APPEND(heap->gaps, heap->gap_count, heap->gap_capacity,
+            (struct cs_async_heap_gap){begin, limit + SMALLEST_OBJECT});
 }
 
 static bool add_part(struct cs_async_heap *heap, uint64_t begin, uint64_t end) {
   if (end < begin || begin == 0 || begin % 8 != 0 || end >> CS_ADDRESS_BITS != 0) return false;
   if (end == begin) return true;
-  heap->parts = cs_grow(heap->parts, heap->part_count, &heap->part_capacity, sizeof *heap->parts);
-  heap->parts[heap->part_count++] = (struct cs_async_heap_part){begin, end};
+  CS_APPEND(heap->parts, heap->part_count, heap->part_capacity,
+            (struct cs_async_heap_part){begin, end});
   return true;
 }
 

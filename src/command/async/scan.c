@@ -107,8 +107,7 @@ static void keep(struct scanner *s, uint64_t address, uint32_t index, const uint
     scan->too_many++;
     return;
   }
-  scan->objects = cs_grow(scan->objects, scan->count, &scan->capacity, sizeof *scan->objects);
-  scan->objects[scan->count++] = out;
+  CS_APPEND(scan->objects, scan->count, scan->capacity, out);
 }
 
 // ---- The heap ----
@@ -231,8 +230,7 @@ static uint32_t class_at(struct scanner *s, uint64_t object) {
 
 static void add_edge(struct scanner *s, uint32_t to, uint32_t from) {
   struct cs_async_scan *scan = s->scan;
-  scan->edges = cs_grow(scan->edges, scan->edge_count, &scan->edge_capacity, sizeof *scan->edges);
-  scan->edges[scan->edge_count++] = (struct cs_async_edge){to, from};
+  CS_APPEND(scan->edges, scan->edge_count, scan->edge_capacity, (struct cs_async_edge){to, from});
 }
 
 // Follows a task's continuation to the task that it completes, or to a waiting thread. A box
@@ -329,9 +327,8 @@ static void read_own_machines(struct scanner *s) {
     struct cs_async_object *object = &scan->objects[i];
     const struct cs_async_class *class = cs_async_class_at(s->classes, object->class);
     if (class->kind == CS_ASYNC_TASK || !class->by_reference) continue;
-    scan->aliases =
-        cs_grow(scan->aliases, scan->alias_count, &scan->alias_capacity, sizeof *scan->aliases);
-    scan->aliases[scan->alias_count++] = (struct cs_async_alias){object->awaits, (uint32_t)i};
+    CS_APPEND(scan->aliases, scan->alias_count, scan->alias_capacity,
+              (struct cs_async_alias){object->awaits, (uint32_t)i});
     if (!is_late(s, i)) {
       read_own_machine(s, object);
     } else {

@@ -16,8 +16,7 @@ static const char *keep(struct cs_async_tree *tree, const char *text) {
   if (text == NULL || text[0] == '\0') return "";
   char *copy = strdup(text);
   if (copy == NULL) abort();
-  tree->owned = cs_grow(tree->owned, tree->owned_count, &tree->owned_capacity, sizeof *tree->owned);
-  return tree->owned[tree->owned_count++] = copy;
+  return CS_APPEND(tree->owned, tree->owned_count, tree->owned_capacity, copy);
 }
 
 uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *step) {
@@ -31,26 +30,26 @@ uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *s
   size_t used = len < (int)sizeof text ? (size_t)len : sizeof text - 1;
   uint32_t id = cs_strings_add(&tree->texts, text, used);
   if (id < tree->step_count) return id;
-  tree->steps = cs_grow(tree->steps, tree->step_count, &tree->step_capacity, sizeof *tree->steps);
-  tree->steps[tree->step_count++] = (struct cs_async_step){.name = keep(tree, step->name),
-                                                           .class = keep(tree, class),
-                                                           .module = keep(tree, module),
-                                                           .note = keep(tree, note),
-                                                           .file = keep(tree, file),
-                                                           .line = step->line};
+  CS_APPEND(tree->steps, tree->step_count, tree->step_capacity,
+            (struct cs_async_step){.name = keep(tree, step->name),
+                                   .class = keep(tree, class),
+                                   .module = keep(tree, module),
+                                   .note = keep(tree, note),
+                                   .file = keep(tree, file),
+                                   .line = step->line});
   return id;
 }
 
 static uint32_t new_node(struct cs_async_tree *tree, uint32_t parent, uint32_t step,
                          uint64_t object) {
-  tree->nodes = cs_grow(tree->nodes, tree->count, &tree->capacity, sizeof *tree->nodes);
-  tree->nodes[tree->count] = (struct cs_async_node){.step = step,
-                                                    .parent = parent,
-                                                    .first_child = CS_ASYNC_NO_NODE,
-                                                    .next = CS_ASYNC_NO_NODE,
-                                                    .object = object,
-                                                    .same = true};
-  return (uint32_t)tree->count++;
+  CS_APPEND(tree->nodes, tree->count, tree->capacity,
+            (struct cs_async_node){.step = step,
+                                   .parent = parent,
+                                   .first_child = CS_ASYNC_NO_NODE,
+                                   .next = CS_ASYNC_NO_NODE,
+                                   .object = object,
+                                   .same = true});
+  return (uint32_t)tree->count - 1;
 }
 
 uint32_t cs_async_root(struct cs_async_tree *tree) {
@@ -103,10 +102,8 @@ void cs_async_sort(struct cs_async_tree *tree) {
   sorted = tree;
   for (size_t n = 0; n < tree->count; n++) {
     size_t count = 0;
-    for (uint32_t c = tree->nodes[n].first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next) {
-      children = cs_grow(children, count, &capacity, sizeof *children);
-      children[count++] = c;
-    }
+    for (uint32_t c = tree->nodes[n].first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+      CS_APPEND(children, count, capacity, c);
     cs_sort(children, count, sizeof *children, by_weight);
     for (size_t i = 0; i < count; i++)
       tree->nodes[children[i]].next = i + 1 < count ? children[i + 1] : CS_ASYNC_NO_NODE;

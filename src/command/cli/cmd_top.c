@@ -83,8 +83,7 @@ static void add_classes(struct cs_top *top) {
 static void feed(struct watch *w, uint64_t now) {
   const struct cs_recording *rec = &w->session.recording;
   while (w->top.frame_count < rec->frame_count) {
-    w->unnamed = cs_grow(w->unnamed, w->unnamed_count, &w->unnamed_capacity, sizeof *w->unnamed);
-    w->unnamed[w->unnamed_count++] = (uint32_t)w->top.frame_count;
+    CS_APPEND(w->unnamed, w->unnamed_count, w->unnamed_capacity, (uint32_t)w->top.frame_count);
     cs_top_add_frame(&w->top, CS_NO_TEXT);
   }
   for (size_t i = 0; i < rec->sample_count; i++)

@@ -41,8 +41,7 @@ static void end_to(struct writer *w, size_t depth, uint64_t at) {
   while (w->depth > depth) {
     struct event *e = &w->open[--w->depth];
     e->end_ns = at;
-    w->events = cs_grow(w->events, w->count, &w->capacity, sizeof *w->events);
-    w->events[w->count++] = *e;
+    CS_APPEND(w->events, w->count, w->capacity, *e);
   }
 }
 

@@ -277,8 +277,7 @@ int32_t cs_otlp_stack(struct cs_otlp_dictionary *d, uint32_t node) {
   const struct cs_tree *tree = &d->p->tree;
   size_t depth = 0;
   for (uint32_t i = node; tree->nodes[i].parent != 0; i = tree->nodes[i].parent) {
-    d->path = cs_grow(d->path, depth, &d->path_capacity, sizeof *d->path);
-    d->path[depth++] = (int32_t)d->places.of[i] + 1;
+    CS_APPEND(d->path, depth, d->path_capacity, (int32_t)d->places.of[i] + 1);
     i = cs_locations_base(&d->places, tree, i);
   }
   return (int32_t)cs_strings_add(&d->stack_pool, (const char *)d->path, depth * sizeof *d->path);

@@ -28,8 +28,7 @@ static uint32_t add(struct pairs *p, const char *method, const char *host) {
   uint32_t id =
       cs_map_put(&p->ids, (uint64_t)pair.method << 32 | pair.host, (uint32_t)p->count + 1, &added);
   if (!added) return id;
-  p->all = cs_grow(p->all, p->count, &p->capacity, sizeof pair);
-  p->all[p->count++] = pair;
+  CS_APPEND(p->all, p->count, p->capacity, pair);
   return id;
 }
 

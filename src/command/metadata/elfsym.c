@@ -155,8 +155,8 @@ static struct file *find_file(const struct cs_elfsyms *syms, uint32_t number) {
 
 void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_elf_image *image) {
   if (find_file(syms, number) != NULL) return;
-  syms->files = cs_grow(syms->files, syms->count, &syms->capacity, sizeof(struct file *));
-  struct file *file = syms->files[syms->count++] = cs_allocate(sizeof *file);
+  struct file *file =
+      CS_APPEND(syms->files, syms->count, syms->capacity, cs_allocate(sizeof *file));
   size_t size = strlen(image->mapping.path) + 1;
   *file = (struct file){.number = number, .path = cs_allocate(size), .syms = syms};
   memcpy(file->path, image->mapping.path, size);

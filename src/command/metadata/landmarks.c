@@ -119,8 +119,8 @@ static void read_calls(struct cs_landmarks *m) {
     if (!is_inside(t, to) || !is_start(m, to, &callee)) continue;
     size_t caller = function_at(m, t->address + at);
     if (caller == m->count || caller == callee) continue;
-    m->edges = cs_grow(m->edges, m->edge_count, &m->edge_capacity, sizeof *m->edges);
-    m->edges[m->edge_count++] = (struct edge){(uint32_t)callee, (uint32_t)caller};
+    CS_APPEND(m->edges, m->edge_count, m->edge_capacity,
+              (struct edge){(uint32_t)callee, (uint32_t)caller});
   }
   cs_sort(m->edges, m->edge_count, sizeof *m->edges, compare_edges);
 }

@@ -73,8 +73,7 @@ static uint32_t frame_index(struct builder *b, uint64_t frame) {
   struct cs_inlined *out = b->out;
   uint32_t i = cs_map_put(&b->ids, frame, (uint32_t)out->frame_count, &added);
   if (!added) return i;
-  out->own_frames = cs_grow(out->own_frames, out->frame_count++, &b->capacity, sizeof(uint64_t));
-  out->own_frames[i] = frame;
+  CS_APPEND(out->own_frames, out->frame_count, b->capacity, frame);
   return i;
 }
 

@@ -59,10 +59,7 @@ static void add(struct search *s, uint32_t leaf, const struct cs_rec_pool_wait *
   if (place.at == NONE) return;
   size_t i = 0;
   while (i < s->count && (s->places[i].at != place.at || s->places[i].in != place.in)) i++;
-  if (i == s->count) {
-    s->places = cs_grow(s->places, s->count, &s->capacity, sizeof *s->places);
-    s->places[s->count++] = place;
-  }
+  if (i == s->count) CS_APPEND(s->places, s->count, s->capacity, place);
   struct place *known = &s->places[i];
   if (known->scan_ns != wait->time_ns) known->now = 0;
   known->scan_ns = wait->time_ns;

@@ -97,11 +97,8 @@ static struct list read_list(struct cs_heap_generics *generics, const uint64_t *
   if (count > CS_GENERIC_ARGUMENTS) count = CS_GENERIC_ARGUMENTS;
   for (uint32_t i = 0; i < count; i++) read[i] = read_argument(generics, handles[i], nesting - 1);
   struct list list = {(uint32_t)generics->argument_count, count};
-  for (uint32_t i = 0; i < count; i++) {
-    generics->arguments = cs_grow(generics->arguments, generics->argument_count,
-                                  &generics->argument_capacity, sizeof *generics->arguments);
-    generics->arguments[generics->argument_count++] = read[i];
-  }
+  for (uint32_t i = 0; i < count; i++)
+    CS_APPEND(generics->arguments, generics->argument_count, generics->argument_capacity, read[i]);
   return list;
 }
 
@@ -133,9 +130,7 @@ uint32_t cs_heap_generics_read(struct cs_heap_generics *generics, uint64_t funct
   }
   if (method->generic) found.method = read_of_method(generics, function);
   if (found.type.count == 0 && found.method.count == 0) return 0;
-  generics->items =
-      cs_grow(generics->items, generics->count, &generics->capacity, sizeof *generics->items);
-  generics->items[generics->count++] = found;
+  CS_APPEND(generics->items, generics->count, generics->capacity, found);
   return (uint32_t)generics->count;
 }
 

@@ -80,11 +80,8 @@ uint32_t cs_heap_modules_number(struct cs_heap_modules *modules, uint64_t addres
   bool added;
   uint32_t number = cs_map_put(&modules->by_address, address, (uint32_t)modules->count, &added);
   if (!added) return number;
-  modules->items =
-      cs_grow(modules->items, modules->count, &modules->capacity, sizeof *modules->items);
-  struct module *m = &modules->items[modules->count++];
-  *m = (struct module){.base = 0};
-  read_module(modules->remote, address, m);
+  CS_APPEND(modules->items, modules->count, modules->capacity, (struct module){.base = 0});
+  read_module(modules->remote, address, &modules->items[number]);
   return number;
 }
 

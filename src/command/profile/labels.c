@@ -35,10 +35,8 @@ struct cs_label_sum *cs_label_sums_at(struct cs_label_sums *sums, uint32_t node,
   bool added;
   uint64_t key = (uint64_t)node << 32 | label;
   uint32_t i = cs_map_put(&sums->ids, key, (uint32_t)sums->count, &added);
-  if (added) {
-    sums->items = cs_grow(sums->items, sums->count, &sums->capacity, sizeof *sums->items);
-    sums->items[sums->count++] = (struct cs_label_sum){node, label, 0, 0};
-  }
+  if (added)
+    CS_APPEND(sums->items, sums->count, sums->capacity, (struct cs_label_sum){node, label, 0, 0});
   return &sums->items[i];
 }
 

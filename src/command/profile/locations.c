@@ -8,10 +8,9 @@
 
 static uint32_t add(struct cs_locations *l, uint32_t frame, uint32_t outer) {
   uint32_t depth = outer == CS_NO_LOCATION ? 1 : l->items[outer].depth + 1;
-  l->items = cs_grow(l->items, l->count, &l->capacity, sizeof *l->items);
-  l->items[l->count] = (struct cs_location){frame, outer, depth};
+  CS_APPEND(l->items, l->count, l->capacity, (struct cs_location){frame, outer, depth});
   l->lines += depth;
-  return (uint32_t)l->count++;
+  return (uint32_t)l->count - 1;
 }
 
 void cs_locations_make(struct cs_locations *l, const struct cs_profile *p) {

@@ -20,9 +20,8 @@ uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *mo
   bool added;
   uint32_t id = cs_map_put(&p->frame_ids, (uint64_t)n << 32 | m, (uint32_t)p->frame_count, &added);
   if (!added) return id;
-  p->frames = cs_grow(p->frames, p->frame_count, &p->frame_capacity, sizeof *p->frames);
-  p->frames[p->frame_count++] =
-      (struct cs_profile_frame){n, m, kind, CS_NO_TEXT, CS_NO_TEXT, 0, false};
+  CS_APPEND(p->frames, p->frame_count, p->frame_capacity,
+            (struct cs_profile_frame){n, m, kind, CS_NO_TEXT, CS_NO_TEXT, 0, false});
   return id;
 }
 
@@ -44,8 +43,7 @@ void cs_profile_inlining(struct cs_profile *p, const char *method, const char *i
   bool added;
   (void)cs_map_put(&p->inlining_ids, (uint64_t)pair.method << 32 | pair.into, 0, &added);
   if (!added) return;
-  p->inlining = cs_grow(p->inlining, p->inlining_count, &p->inlining_capacity, sizeof pair);
-  p->inlining[p->inlining_count++] = pair;
+  CS_APPEND(p->inlining, p->inlining_count, p->inlining_capacity, pair);
 }
 
 // A thread that does not exist: it has no tid.
@@ -80,10 +78,9 @@ const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *
 }
 
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid) {
-  p->threads = cs_grow(p->threads, p->thread_count, &p->thread_capacity, sizeof *p->threads);
   uint32_t n = cs_strings_add(&p->strings, name, strlen(name));
-  p->threads[p->thread_count] = (struct cs_profile_thread){n, tid};
-  return (uint32_t)p->thread_count++;
+  CS_APPEND(p->threads, p->thread_count, p->thread_capacity, (struct cs_profile_thread){n, tid});
+  return (uint32_t)p->thread_count - 1;
 }
 
 static uint32_t copy_frame(struct cs_profile *to, const struct cs_profile *from, uint32_t frame) {

@@ -8,9 +8,7 @@
 
 void cs_tree_init(struct cs_tree *tree) {
   memset(tree, 0, sizeof *tree);
-  tree->nodes = cs_grow(NULL, 0, &tree->capacity, sizeof *tree->nodes);
-  tree->nodes[0] = (struct cs_node){0, UINT32_MAX, 0, 0, 0};
-  tree->count = 1;
+  CS_APPEND(tree->nodes, tree->count, tree->capacity, (struct cs_node){0, UINT32_MAX, 0, 0, 0});
 }
 
 uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame) {
@@ -22,8 +20,7 @@ uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame) {
   bool added;
   node = cs_map_put(&tree->children, key, (uint32_t)tree->count, &added);
   if (!added) return node;
-  tree->nodes = cs_grow(tree->nodes, tree->count, &tree->capacity, sizeof *tree->nodes);
-  tree->nodes[tree->count++] = (struct cs_node){parent, frame, 0, 0, 0};
+  CS_APPEND(tree->nodes, tree->count, tree->capacity, (struct cs_node){parent, frame, 0, 0, 0});
   return node;
 }
 
@@ -79,10 +76,8 @@ void cs_tree_add_sums(struct cs_tree *to, const struct cs_tree *from, const uint
 
 size_t cs_tree_path(const struct cs_tree *tree, uint32_t node, uint32_t **path, size_t *capacity) {
   size_t depth = 0;
-  for (uint32_t n = node; n != 0 && tree->nodes[n].parent != 0; n = tree->nodes[n].parent) {
-    *path = cs_grow(*path, depth, capacity, sizeof **path);
-    (*path)[depth++] = tree->nodes[n].frame;
-  }
+  for (uint32_t n = node; n != 0 && tree->nodes[n].parent != 0; n = tree->nodes[n].parent)
+    CS_APPEND(*path, depth, *capacity, tree->nodes[n].frame);
   for (size_t i = 0; i < depth / 2; i++) {
     uint32_t other = (*path)[depth - 1 - i];
     (*path)[depth - 1 - i] = (*path)[i];

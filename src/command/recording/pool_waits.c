@@ -10,8 +10,7 @@
 #define LEAST_RECENT_NS 1500000000u
 
 void cs_pool_waits_add(struct cs_rec_pool_waits *waits, const struct cs_rec_pool_wait *wait) {
-  waits->items = cs_grow(waits->items, waits->count, &waits->capacity, sizeof *waits->items);
-  waits->items[waits->count++] = *wait;
+  CS_APPEND(waits->items, waits->count, waits->capacity, *wait);
 }
 
 // Samples of several ticks may be missing, as with thousands of threads.

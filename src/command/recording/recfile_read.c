@@ -86,8 +86,7 @@ static bool add_node(struct reader *r, const struct cs_file_node *node) {
   if (!cs_recording_add_node(rec, node->parent, node->frame)) return false;
   place.depth++;
   if (node->parent == 0) place.mode = rec->roots[rec->tree.nodes[r->place_count].frame].mode;
-  r->places = cs_grow(r->places, r->place_count, &r->place_capacity, sizeof *r->places);
-  r->places[r->place_count++] = place;
+  CS_APPEND(r->places, r->place_count, r->place_capacity, place);
   return true;
 }
 
@@ -332,8 +331,7 @@ bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error
   bool ok = fstat(fileno(r.file), &st) != 0 || !S_ISDIR(st.st_mode) ||
             cs_error_set(err, "cannot read %s: %s", path, strerror(EISDIR));
   if (ok) ok = read_head(&r, err);
-  r.places = cs_grow(NULL, 0, &r.place_capacity, sizeof *r.places);
-  r.places[r.place_count++] = (struct place){0};  // node 0
+  CS_APPEND(r.places, r.place_count, r.place_capacity, (struct place){0});  // node 0
   if (ok) read_records(&r, note);
   if (ok && rec->meta.modes == 0)
     ok = cs_error_set(

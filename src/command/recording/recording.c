@@ -55,8 +55,8 @@ void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t f
   bool added;
   (void)cs_map_put(&rec->place_ids, frame, (uint32_t)rec->place_count, &added);
   if (!added) return;
-  rec->places = cs_grow(rec->places, rec->place_count, &rec->place_capacity, sizeof *rec->places);
-  rec->places[rec->place_count++] = (struct cs_rec_place){frame, file, line};
+  CS_APPEND(rec->places, rec->place_count, rec->place_capacity,
+            (struct cs_rec_place){frame, file, line});
 }
 
 static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
@@ -86,9 +86,8 @@ static bool add_il_map(struct cs_recording *rec, const struct cs_wire_record *r)
   bool added;
   uint32_t i = cs_map_put(&rec->il_map_ids, head.function, (uint32_t)rec->il_map_count, &added);
   if (!added) return false;  // ids are unique
-  rec->il_maps =
-      cs_grow(rec->il_maps, rec->il_map_count++, &rec->il_map_capacity, sizeof *rec->il_maps);
-  rec->il_maps[i] = (struct cs_rec_il_map){head, NULL};
+  CS_APPEND(rec->il_maps, rec->il_map_count, rec->il_map_capacity,
+            (struct cs_rec_il_map){head, NULL});
   if (head.count == 0) return true;
   rec->il_maps[i].ranges = cs_allocate(head.count * sizeof *ranges);
   memcpy(rec->il_maps[i].ranges, ranges, head.count * sizeof *ranges);
@@ -117,11 +116,9 @@ static bool add_inlines(struct cs_recording *rec, const struct cs_wire_record *r
 static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
   bool added;
   uint32_t i = cs_map_put(&rec->thread_ids, id, (uint32_t)rec->thread_count, &added);
-  if (added) {
-    rec->threads =
-        cs_grow(rec->threads, rec->thread_count++, &rec->thread_capacity, sizeof *rec->threads);
-    rec->threads[i] = (struct cs_rec_thread){.id = id};
-  }
+  if (added)
+    CS_APPEND(rec->threads, rec->thread_count, rec->thread_capacity,
+              (struct cs_rec_thread){.id = id});
   return i;
 }
 
@@ -129,10 +126,9 @@ static uint32_t root_index(struct cs_recording *rec, uint32_t thread, enum cs_wi
   bool added;
   uint64_t key = (uint64_t)mode << 32 | thread;
   uint32_t i = cs_map_put(&rec->root_ids, key, (uint32_t)rec->root_count, &added);
-  if (added) {
-    rec->roots = cs_grow(rec->roots, rec->root_count++, &rec->root_capacity, sizeof *rec->roots);
-    rec->roots[i] = (struct cs_rec_root){thread_index(rec, thread), mode};
-  }
+  if (added)
+    CS_APPEND(rec->roots, rec->root_count, rec->root_capacity,
+              (struct cs_rec_root){thread_index(rec, thread), mode});
   return i;
 }
 
@@ -168,20 +164,14 @@ static bool add_module(struct cs_recording *rec, const struct cs_wire_record *r)
   if (!cs_decode_module(r, &module.module, &path, &pdb)) return false;
   module.path = add_text(rec, path);
   module.pdb = add_text(rec, pdb);
-  rec->modules =
-      cs_grow(rec->modules, rec->module_count, &rec->module_capacity, sizeof *rec->modules);
-  rec->modules[rec->module_count++] = module;
+  CS_APPEND(rec->modules, rec->module_count, rec->module_capacity, module);
   return true;
 }
 
 static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
   bool added;
   uint32_t i = cs_map_put(&rec->frame_ids, key, (uint32_t)rec->frame_count, &added);
-  if (added) {
-    rec->frames =
-        cs_grow(rec->frames, rec->frame_count++, &rec->frame_capacity, sizeof *rec->frames);
-    rec->frames[i] = key;
-  }
+  if (added) CS_APPEND(rec->frames, rec->frame_count, rec->frame_capacity, key);
   return i;
 }
 
@@ -225,9 +215,7 @@ static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
     sums->asleep_weight += s->weight;
   }
   if (!rec->keep_samples) return;
-  rec->samples =
-      cs_grow(rec->samples, rec->sample_count, &rec->sample_capacity, sizeof *rec->samples);
-  rec->samples[rec->sample_count++] = *s;
+  CS_APPEND(rec->samples, rec->sample_count, rec->sample_capacity, *s);
 }
 
 static uint32_t label_number(struct cs_recording *rec, const struct cs_label *label) {

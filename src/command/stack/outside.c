@@ -131,10 +131,8 @@ static void list_threads(struct cs_outside *outside) {
   while (dir != NULL && (entry = readdir(dir)) != NULL) {
     int tid = atoi(entry->d_name);
     if (tid <= 0) continue;
-    outside->threads =
-        cs_grow(outside->threads, outside->count, &capacity, sizeof *outside->threads);
-    struct cs_outside_thread *thread = &outside->threads[outside->count++];
-    *thread = (struct cs_outside_thread){.tid = tid};
+    CS_APPEND(outside->threads, outside->count, capacity, (struct cs_outside_thread){.tid = tid});
+    struct cs_outside_thread *thread = &outside->threads[outside->count - 1];
     (void)read_text(thread->name, sizeof thread->name, outside->pid, tid, "comm");
     read_state(thread, outside->pid);
   }

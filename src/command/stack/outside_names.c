@@ -71,10 +71,8 @@ static char *copy(const char *text) {
 static uint32_t number_of_image(struct cs_outside_names *names, const struct cs_image *image) {
   for (size_t i = 0; i < names->image_count; i++)
     if (names->images[i] == image) return (uint32_t)i;
-  names->images =
-      cs_grow(names->images, names->image_count, &names->image_capacity, sizeof(struct cs_image *));
-  names->images[names->image_count] = image;
-  return (uint32_t)names->image_count++;
+  CS_APPEND(names->images, names->image_count, names->image_capacity, image);
+  return (uint32_t)names->image_count - 1;
 }
 
 // The managed Thread has its name in one of its first fields, but no descriptor says in which one.
@@ -208,9 +206,8 @@ static const char *native_name(struct cs_outside_names *names,
   const char *found = cs_elfsyms_find(names->syms, frame->number, frame->offset - back);
   if (found == NULL && frame->runtime && !names->raw)
     found = cs_elfsyms_landmark(names->syms, frame->number, frame->offset - back);
-  names->native_names = cs_grow(names->native_names, names->native_count, &names->native_capacity,
-                                sizeof *names->native_names);
-  return names->native_names[names->native_count++] = copy(found != NULL ? found : "");
+  return CS_APPEND(names->native_names, names->native_count, names->native_capacity,
+                   copy(found != NULL ? found : ""));
 }
 
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame) {

@@ -95,8 +95,7 @@ static void add_wait(struct cs_outside_pool *pool, const struct cs_outside_wait 
     pool->waits[i].workers++;
     return;
   }
-  pool->waits = cs_grow(pool->waits, pool->wait_count, capacity, sizeof *pool->waits);
-  pool->waits[pool->wait_count++] = *wait;
+  CS_APPEND(pool->waits, pool->wait_count, *capacity, *wait);
 }
 
 static int by_workers(const void *a, const void *b) {

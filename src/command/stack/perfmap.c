@@ -49,8 +49,8 @@ struct areas {
 static bool add_area(const struct cs_mapping *mapping, void *arg) {
   struct areas *areas = arg;
   if (!mapping->executable) return true;
-  areas->items = cs_grow(areas->items, areas->count, &areas->capacity, sizeof *areas->items);
-  areas->items[areas->count++] = (struct area){mapping->begin, mapping->end};
+  CS_APPEND(areas->items, areas->count, areas->capacity,
+            (struct area){mapping->begin, mapping->end});
   areas->double_mapped |= strstr(mapping->path, "/memfd:doublemapper") != NULL;
   return true;
 }
@@ -62,8 +62,7 @@ static bool find(const struct cs_perfmap *map, uint64_t ip, struct cs_code *code
 }
 
 static void add(struct cs_perfmap *map, const struct cs_code *code) {
-  map->pieces = cs_grow(map->pieces, map->count, &map->capacity, sizeof *map->pieces);
-  map->pieces[map->count++] = (struct piece){*code, NULL};
+  CS_APPEND(map->pieces, map->count, map->capacity, (struct piece){*code, NULL});
 }
 
 // The methods of a ReadyToRun image that the runtime has prepared to run: it keeps the names of no

@@ -15,8 +15,8 @@ void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window
 }
 
 void cs_top_add_frame(struct cs_top *top, uint32_t method) {
-  top->frames = cs_grow(top->frames, top->frame_count, &top->frame_capacity, sizeof *top->frames);
-  top->frames[top->frame_count++] = (struct cs_top_frame){.method = method};
+  CS_APPEND(top->frames, top->frame_count, top->frame_capacity,
+            (struct cs_top_frame){.method = method});
 }
 
 void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method) {
@@ -24,8 +24,7 @@ void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method) {
 }
 
 static void add_outer(struct cs_top *top, uint32_t method) {
-  top->outer = cs_grow(top->outer, top->outer_count, &top->outer_capacity, sizeof *top->outer);
-  top->outer[top->outer_count++] = method;
+  CS_APPEND(top->outer, top->outer_count, top->outer_capacity, method);
 }
 
 void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count) {
@@ -319,10 +318,7 @@ static void add_pair(const struct cs_top *top, const struct cs_top_view *view,
   bool added;
   uint32_t i =
       cs_map_put(&pairs->ids, (uint64_t)tid << 32 | method, (uint32_t)pairs->count, &added);
-  if (added) {
-    pairs->items = cs_grow(pairs->items, pairs->count, &pairs->capacity, sizeof *pairs->items);
-    pairs->items[pairs->count++] = (struct pair){tid, method, 0};
-  }
+  if (added) CS_APPEND(pairs->items, pairs->count, pairs->capacity, (struct pair){tid, method, 0});
   pairs->items[i].weight += weight;
 }
 

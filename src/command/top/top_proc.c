@@ -66,8 +66,7 @@ static void read_tasks(struct cs_top_proc *next, const struct cs_top_proc *last,
     // A thread that has started since the last reading has used all of its time since then.
     task.cpu =
         last->at_ns == 0 ? -1 : usage(before != NULL ? before->ticks : 0, task.ticks, seconds);
-    next->tasks = cs_grow(next->tasks, next->count, &next->capacity, sizeof *next->tasks);
-    next->tasks[next->count++] = task;
+    CS_APPEND(next->tasks, next->count, next->capacity, task);
   }
   if (dir != NULL) (void)closedir(dir);
 }

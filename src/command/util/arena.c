@@ -9,8 +9,7 @@
 
 void *cs_arena_take(struct cs_arena *arena, size_t count, size_t size) {
   void *block = cs_allocate(count * size);
-  arena->blocks = cs_grow(arena->blocks, arena->count, &arena->capacity, sizeof *arena->blocks);
-  return arena->blocks[arena->count++] = block;
+  return CS_APPEND(arena->blocks, arena->count, arena->capacity, block);
 }
 
 void cs_arena_free(struct cs_arena *arena) {

@@ -50,4 +50,9 @@ static inline void cs_sort(void *items, size_t count, size_t size,
 
 // Makes room for one more item. Returns `items`, which may have moved.
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
+// Appends the value to the array `items`, which has `count` of `capacity` items: three variables,
+// named more than once. The value is what follows, and is evaluated when there is room for it.
+#define CS_APPEND(items, count, capacity, ...)                        \
+  ((items) = cs_grow((items), (count), &(capacity), sizeof *(items)), \
+   (items)[(count)++] = __VA_ARGS__)
 void *cs_allocate(size_t bytes);  // zeroed
