@@ -165,6 +165,14 @@ static struct cs_cursor block(struct machine *m) {
   return c;
 }
 
+// Returns whether the state describes the place where longjmp will continue as its caller: sp and
+// the return address are in registers, the other registers in memory at what it calls the CFA.
+static bool is_jump(const struct cs_cfi_state *state) {
+  const struct cs_cfi_rule *rule = &state->rule;
+  return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
+         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
+}
+
 // Interns the state's rule, if it can be expressed as one.
 static void intern(struct machine *m) {
   struct cs_cfi_rule *rule = &m->now.rule;
@@ -175,7 +183,7 @@ static void intern(struct machine *m) {
                    (!m->cie->signal_frame || cs_cfi_is_kernel_frame(rule));
   rule->signal_frame = m->cie->signal_frame;
   struct cs_cfi_rule jump = *rule;
-  if (!supported && cs_cfi_is_jump(&m->now) && !m->cie->signal_frame) {
+  if (!supported && is_jump(&m->now) && !m->cie->signal_frame) {
     jump.cfa_how = CS_CFA_JUMP;
     jump.cfa_reg = (uint8_t)(m->now.rsp_in - 1);
     jump.cfa_add = rule->cfa_reg;

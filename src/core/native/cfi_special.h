@@ -9,9 +9,6 @@
 // Returns whether a rule marked as a signal frame describes exactly the kernel's frame, which is
 // read as a whole from the ucontext.
 bool cs_cfi_is_kernel_frame(const struct cs_cfi_rule *rule);
-// Returns whether the state describes the place where longjmp will continue as its caller: sp and
-// the return address are in registers, the other registers in memory at what it calls the CFA.
-bool cs_cfi_is_jump(const struct cs_cfi_state *state);
 // Returns whether the state describes the place where setcontext will continue, by a ucontext at
 // the CFA.
 bool cs_cfi_is_ucontext(const struct cs_cfi_state *state);

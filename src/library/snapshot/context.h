@@ -6,8 +6,13 @@
 #include "walk/record.h"
 
 void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, uint32_t flags);
-void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
-                          uint32_t flags);
+static inline void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
+                                        uint32_t flags) {
+  struct cs_regs regs = {.known = record->known & CS_REGS_PRESERVED};
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++)
+    regs.r[cs_preserved_register[i]] = record->preserved[i];
+  cs_context_of_regs(context, size, &regs, flags);
+}
 void cs_context_read(const BYTE *context, struct cs_regs *regs);
 uint32_t cs_context_flags(const BYTE *context);
 void cs_context_set_ip(BYTE *context, uint64_t ip);

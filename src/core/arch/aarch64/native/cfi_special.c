@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What .eh_frame of AArch64 code contains besides plain rows: the kernel's signal frame and
-// longjmp. No function that describes itself wrongly is known. Not for handlers.
+// What .eh_frame of AArch64 code contains besides plain rows: the kernel's signal frame. No
+// function that describes itself wrongly is known. Not for handlers.
 #include "native/cfi_special.h"
 
 // The kernel's trampoline describes the frame record that the kernel has written: fp and lr, at fp.
 // libcs may describe more; a trampoline is recognised by its code, and the mark says the same.
 bool cs_cfi_is_kernel_frame(const struct cs_cfi_rule *rule) {
   return rule->cfa_how != CS_CFA_NONE;
-}
-
-bool cs_cfi_is_jump(const struct cs_cfi_state *state) {
-  const struct cs_cfi_rule *rule = &state->rule;
-  return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
-         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
 }
 
 // setcontext describes itself as a plain leaf.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What .eh_frame of x86-64 code contains besides plain rows: the kernel's signal frame, longjmp and
+// What .eh_frame of x86-64 code contains besides plain rows: the kernel's signal frame,
 // setcontext, the PLT, [rsp + off + reg * 8] + n; and the detection of functions that describe
 // themselves wrongly. Not for handlers.
 #include "native/cfi_special.h"
@@ -10,12 +10,6 @@ bool cs_cfi_is_kernel_frame(const struct cs_cfi_rule *rule) {
   return rule->cfa_how == CS_CFA_DEREF && rule->cfa_reg == CS_RSP &&
          rule->cfa_off == UCONTEXT_RSP && rule->cfa_add == 0 &&
          rule->slot[CS_CFI_RA].how == CS_CFI_AT_SP && rule->slot[CS_CFI_RA].off == UCONTEXT_RIP;
-}
-
-bool cs_cfi_is_jump(const struct cs_cfi_state *state) {
-  const struct cs_cfi_rule *rule = &state->rule;
-  return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
-         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
 }
 
 bool cs_cfi_is_ucontext(const struct cs_cfi_state *state) {

@@ -18,14 +18,6 @@ void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, 
   memcpy(context + offsetof(ARM64_CONTEXT, ContextFlags), &flags, sizeof flags);
 }
 
-void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
-                          uint32_t flags) {
-  struct cs_regs regs = {.known = record->known & CS_REGS_PRESERVED};
-  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++)
-    regs.r[cs_preserved_register[i]] = record->preserved[i];
-  cs_context_of_regs(context, size, &regs, flags);
-}
-
 void cs_context_read(const BYTE *context, struct cs_regs *regs) {
   memcpy(regs->r, context + REGISTERS, sizeof regs->r);
   regs->known = CS_REGS_ALL;

@@ -27,14 +27,6 @@ void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, 
   memcpy(context + offsetof(AMD64_CONTEXT, ContextFlags), &flags, sizeof flags);
 }
 
-void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
-                          uint32_t flags) {
-  struct cs_regs regs = {.known = record->known & CS_REGS_PRESERVED};
-  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++)
-    regs.r[cs_preserved_register[i]] = record->preserved[i];
-  cs_context_of_regs(context, size, &regs, flags);
-}
-
 void cs_context_read(const BYTE *context, struct cs_regs *regs) {
   for (unsigned i = 0; i < CS_REG_COUNT; i++) memcpy(&regs->r[i], context + offset_of[i], 8);
   regs->known = CS_REGS_ALL;
