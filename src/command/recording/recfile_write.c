@@ -32,19 +32,20 @@ static void put(struct cs_recfile *f, const void *data, size_t len) {
   f->used += len;
 }
 
-static void put_text(struct cs_recfile *f, const struct cs_recording *rec, uint32_t string) {
-  size_t len;
-  const char *text = cs_strings_get(&rec->strings, string, &len);
-  uint16_t short_len = (uint16_t)(len < UINT16_MAX ? len : UINT16_MAX);
-  put(f, &short_len, sizeof short_len);
-  put(f, text, short_len);
-}
-
-static void put_plain(struct cs_recfile *f, const char *text) {
-  size_t whole = strlen(text);
+static void put_bytes(struct cs_recfile *f, const char *text, size_t whole) {
   uint16_t len = (uint16_t)(whole < UINT16_MAX ? whole : UINT16_MAX);
   put(f, &len, sizeof len);
   put(f, text, len);
+}
+
+static void put_text(struct cs_recfile *f, const struct cs_recording *rec, uint32_t string) {
+  size_t len;
+  const char *text = cs_strings_get(&rec->strings, string, &len);
+  put_bytes(f, text, len);
+}
+
+static void put_plain(struct cs_recfile *f, const char *text) {
+  put_bytes(f, text, strlen(text));
 }
 
 static void begin(struct cs_recfile *f) {
@@ -65,16 +66,10 @@ static void end(struct cs_recfile *f, enum cs_file_kind kind) {
   if (fwrite(f->buffer, 1, f->used, f->output.file) != f->used) fail(f, errno);
 }
 
-// Ends a batch that has grown large and begins the next one; `count` is in its first words.
 static void begin_batch(struct cs_recfile *f, uint32_t first, uint32_t second) {
   begin(f);
   put(f, &first, sizeof first);
   put(f, &second, sizeof second);
-}
-
-static void end_batch(struct cs_recfile *f, enum cs_file_kind kind, unsigned word, uint32_t count) {
-  memcpy(f->buffer + sizeof(struct cs_file_record) + word * sizeof count, &count, sizeof count);
-  end(f, kind);
 }
 
 static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
@@ -151,87 +146,71 @@ static uint64_t frame_of(const struct cs_recording *rec, const struct cs_node *n
   return (uint64_t)root->mode << 32 | rec->threads[root->thread].id;
 }
 
-static void write_nodes(struct cs_recfile *f, const struct cs_recording *rec) {
-  while (f->nodes < rec->tree.count && !f->failed) {
-    uint32_t count = 0;
-    begin_batch(f, (uint32_t)f->nodes, 0);
-    for (; f->nodes < rec->tree.count && f->used < BATCH_BYTES; f->nodes++, count++) {
-      const struct cs_node *node = &rec->tree.nodes[f->nodes];
-      put(f, &(struct cs_file_node){node->parent, 0, frame_of(rec, node)},
-          sizeof(struct cs_file_node));
-    }
-    end_batch(f, CS_FILE_NODES, 1, count);
-  }
+static bool put_node(struct cs_recfile *f, const struct cs_recording *rec, size_t i) {
+  const struct cs_node *node = &rec->tree.nodes[i];
+  const struct cs_file_node out = {node->parent, 0, frame_of(rec, node)};
+  put(f, &out, sizeof out);
+  return true;
 }
 
-static void write_labels(struct cs_recfile *f, const struct cs_recording *rec) {
-  while (f->labels < cs_labels_count(&rec->labels) && !f->failed) {
-    uint32_t count = 0;
-    begin_batch(f, (uint32_t)f->labels, 0);
-    for (; f->labels < cs_labels_count(&rec->labels) && f->used < BATCH_BYTES; count++) {
-      struct cs_label label = cs_labels_get(&rec->labels, (uint32_t)f->labels++);
-      put(f, &label, sizeof label);
-    }
-    end_batch(f, CS_FILE_LABELS, 1, count);
-  }
+static bool put_label(struct cs_recfile *f, const struct cs_recording *rec, size_t i) {
+  struct cs_label label = cs_labels_get(&rec->labels, (uint32_t)i);
+  put(f, &label, sizeof label);
+  return true;
 }
 
-static void write_samples(struct cs_recfile *f, const struct cs_recording *rec) {
-  while (f->samples < rec->sample_count && !f->failed) {
+static bool put_sample(struct cs_recfile *f, const struct cs_recording *rec, size_t i) {
+  put(f, &rec->samples[i], sizeof rec->samples[i]);
+  return true;
+}
+
+static bool put_symbol(struct cs_recfile *f, const struct cs_recording *rec, size_t i) {
+  uint32_t symbol;
+  if (!cs_map_get(&rec->symbols, rec->frames[i], &symbol)) return false;
+  put(f, &rec->frames[i], sizeof rec->frames[i]);
+  put_text(f, rec, symbol);
+  return true;
+}
+
+static bool put_place(struct cs_recfile *f, const struct cs_recording *rec, size_t i) {
+  const struct cs_rec_place *place = &rec->places[i];
+  put(f, &place->frame, sizeof place->frame);
+  put(f, &place->line, sizeof place->line);
+  put_text(f, rec, place->file);
+  return true;
+}
+
+static bool put_pool_wait(struct cs_recfile *f, const struct cs_recording *rec, size_t i) {
+  put(f, &rec->pool_waits.items[i], sizeof rec->pool_waits.items[i]);
+  return true;
+}
+
+// Writes the items [from, to) in batches. `put_item` returns whether there is anything to write of
+// item `i`. Returns the first item that is left, which is `to` unless writing fails.
+static size_t write_items(struct cs_recfile *f, const struct cs_recording *rec,
+                          enum cs_file_kind kind, size_t from, size_t to,
+                          bool (*put_item)(struct cs_recfile *f, const struct cs_recording *rec,
+                                           size_t i)) {
+  bool numbered = kind == CS_FILE_NODES || kind == CS_FILE_LABELS;  // by the first one's number
+  while (from < to && !f->failed) {
     uint32_t count = 0;
-    begin_batch(f, 0, 0);
-    for (; f->samples < rec->sample_count && f->used < BATCH_BYTES; f->samples++, count++)
-      put(f, &rec->samples[f->samples], sizeof rec->samples[0]);
-    end_batch(f, CS_FILE_SAMPLES, 0, count);
+    begin_batch(f, numbered ? (uint32_t)from : 0, 0);
+    for (; from < to && f->used < BATCH_BYTES; from++) count += put_item(f, rec, from);
+    if (count == 0) break;
+    memcpy(f->buffer + sizeof(struct cs_file_record) + numbered * sizeof count, &count,
+           sizeof count);
+    end(f, kind);
   }
+  return from;
 }
 
 void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec) {
   if (!f->begun || f->failed) return;
-  write_nodes(f, rec);
-  write_labels(f, rec);
-  write_samples(f, rec);
+  f->nodes = write_items(f, rec, CS_FILE_NODES, f->nodes, rec->tree.count, put_node);
+  f->labels =
+      write_items(f, rec, CS_FILE_LABELS, f->labels, cs_labels_count(&rec->labels), put_label);
+  f->samples = write_items(f, rec, CS_FILE_SAMPLES, f->samples, rec->sample_count, put_sample);
   if (fflush(f->output.file) != 0) fail(f, errno);
-}
-
-static void write_symbols(struct cs_recfile *f, const struct cs_recording *rec) {
-  uint32_t count = 0, symbol;
-  for (size_t i = 0; i < rec->frame_count; i++) {
-    if (!cs_map_get(&rec->symbols, rec->frames[i], &symbol)) continue;
-    if (count++ == 0) begin_batch(f, 0, 0);
-    put(f, &rec->frames[i], sizeof rec->frames[i]);
-    put_text(f, rec, symbol);
-    if (f->used < BATCH_BYTES) continue;
-    end_batch(f, CS_FILE_SYMBOLS, 0, count);
-    count = 0;
-  }
-  if (count > 0) end_batch(f, CS_FILE_SYMBOLS, 0, count);
-}
-
-static void write_places(struct cs_recfile *f, const struct cs_recording *rec) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < rec->place_count; i++) {
-    const struct cs_rec_place *place = &rec->places[i];
-    if (count++ == 0) begin_batch(f, 0, 0);
-    put(f, &place->frame, sizeof place->frame);
-    put(f, &place->line, sizeof place->line);
-    put_text(f, rec, place->file);
-    if (f->used < BATCH_BYTES) continue;
-    end_batch(f, CS_FILE_PLACES, 0, count);
-    count = 0;
-  }
-  if (count > 0) end_batch(f, CS_FILE_PLACES, 0, count);
-}
-
-static void write_pool_waits(struct cs_recfile *f, const struct cs_recording *rec) {
-  size_t i = 0;
-  while (i < rec->pool_waits.count && !f->failed) {
-    uint32_t count = 0;
-    begin_batch(f, 0, 0);
-    for (; i < rec->pool_waits.count && f->used < BATCH_BYTES; i++, count++)
-      put(f, &rec->pool_waits.items[i], sizeof rec->pool_waits.items[i]);
-    end_batch(f, CS_FILE_POOL_WAITS, 0, count);
-  }
 }
 
 static void write_line_facts(struct cs_recfile *f, const struct cs_line_facts *l) {
@@ -271,9 +250,9 @@ static void write_totals(struct cs_recfile *f, const struct cs_recording *rec) {
 bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err) {
   if (f->begun && !f->failed) {
     cs_recfile_flush(f, rec);
-    write_symbols(f, rec);
-    write_places(f, rec);
-    write_pool_waits(f, rec);
+    (void)write_items(f, rec, CS_FILE_SYMBOLS, 0, rec->frame_count, put_symbol);
+    (void)write_items(f, rec, CS_FILE_PLACES, 0, rec->place_count, put_place);
+    (void)write_items(f, rec, CS_FILE_POOL_WAITS, 0, rec->pool_waits.count, put_pool_wait);
     write_symbol_facts(f, &rec->symbol_facts);
     if (rec->lines) write_line_facts(f, &rec->line_facts);
     write_totals(f, rec);
