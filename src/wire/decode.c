@@ -12,42 +12,43 @@ static bool take_text(struct cs_bytes *c, struct cs_text *text) {
   return cs_take(c, NULL, len);
 }
 
-static bool open_record(const struct cs_wire_record *r, enum cs_wire_kind kind,
-                        struct cs_bytes *c) {
+static bool take_texts(struct cs_bytes *c, struct cs_text *text, int count) {
+  while (count-- > 0)
+    if (!take_text(c, text++)) return false;
+  return true;
+}
+
+// Takes the fixed part of a record of that kind; `c` is what follows it.
+static bool begin(const struct cs_wire_record *r, enum cs_wire_kind kind, void *fixed, size_t size,
+                  struct cs_bytes *c) {
   if (r->kind != kind || r->size < sizeof *r) return false;
   *c = (struct cs_bytes){(const uint8_t *)(r + 1), r->size - sizeof *r};
-  return true;
+  return cs_take(c, fixed, size);
 }
 
 bool cs_decode_start(const struct cs_wire_record *r, struct cs_wire_start *start,
                      struct cs_text *runtime) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_START, &c) && cs_take(&c, start, sizeof *start) &&
-         take_text(&c, runtime);
+  return begin(r, CS_WIRE_START, start, sizeof *start, &c) && take_text(&c, runtime);
 }
 
 bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thread,
                       struct cs_text *name) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_THREAD, &c) && cs_take(&c, thread, sizeof *thread) &&
-         take_text(&c, name);
+  return begin(r, CS_WIRE_THREAD, thread, sizeof *thread, &c) && take_text(&c, name);
 }
 
 bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
                         struct cs_text text[CS_FN_TEXTS]) {
   struct cs_bytes c;
-  if (!open_record(r, CS_WIRE_FUNCTION, &c) || !cs_take(&c, function, sizeof *function))
-    return false;
-  for (int i = 0; i < CS_FN_TEXTS; i++) {
-    if (!take_text(&c, &text[i])) return false;
-  }
-  return true;
+  return begin(r, CS_WIRE_FUNCTION, function, sizeof *function, &c) &&
+         take_texts(&c, text, CS_FN_TEXTS);
 }
 
 bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
                       const struct cs_wire_il_range **ranges) {
   struct cs_bytes c;
-  if (!open_record(r, CS_WIRE_IL_MAP, &c) || !cs_take(&c, map, sizeof *map)) return false;
+  if (!begin(r, CS_WIRE_IL_MAP, map, sizeof *map, &c)) return false;
   _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_il_map)) % 4 == 0,
                  "ranges are aligned in the record");
   *ranges = (const struct cs_wire_il_range *)(const void *)c.at;
@@ -71,7 +72,7 @@ bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *i
                        const struct cs_wire_inline_node **nodes,
                        const struct cs_wire_inline_mapping **mappings) {
   struct cs_bytes c;
-  if (!open_record(r, CS_WIRE_INLINES, &c) || !cs_take(&c, inlines, sizeof *inlines)) return false;
+  if (!begin(r, CS_WIRE_INLINES, inlines, sizeof *inlines, &c)) return false;
   _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_inlines)) % 4 == 0 &&
                      sizeof **nodes % 4 == 0,
                  "nodes and mappings are aligned in the record");
@@ -85,28 +86,27 @@ bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *i
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_IMAGE, &c) && cs_take(&c, image, sizeof *image) &&
-         take_text(&c, path) && image->begin <= image->end &&
-         image->build_id_size <= CS_WIRE_BUILD_ID;
+  return begin(r, CS_WIRE_IMAGE, image, sizeof *image, &c) && take_text(&c, path) &&
+         image->begin <= image->end && image->build_id_size <= CS_WIRE_BUILD_ID;
 }
 
 bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *module,
                       struct cs_text *path, struct cs_text *pdb) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_MODULE, &c) && cs_take(&c, module, sizeof *module) &&
-         take_text(&c, path) && take_text(&c, pdb);
+  return begin(r, CS_WIRE_MODULE, module, sizeof *module, &c) && take_text(&c, path) &&
+         take_text(&c, pdb);
 }
 
 bool cs_decode_plain(const struct cs_wire_record *r, enum cs_wire_kind kind, void *out,
                      size_t size) {
   struct cs_bytes c;
-  return open_record(r, kind, &c) && cs_take(&c, out, size);
+  return begin(r, kind, out, size, &c);
 }
 
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label) {
   struct cs_bytes c;
-  if (!open_record(r, CS_WIRE_SAMPLE, &c) || !cs_take(&c, sample, sizeof *sample)) return false;
+  if (!begin(r, CS_WIRE_SAMPLE, sample, sizeof *sample, &c)) return false;
   _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample)) % 8 == 0,
                  "frames are aligned in the record");
   *frames = (const uint64_t *)(const void *)c.at;
@@ -120,22 +120,18 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
 bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
                       struct cs_text text[CS_ENGINE_TEXTS]) {
   struct cs_bytes c;
-  if (!open_record(r, CS_WIRE_ENGINE, &c) || !cs_take(&c, engine, sizeof *engine)) return false;
-  for (int i = 0; i < CS_ENGINE_TEXTS; i++) {
-    if (!take_text(&c, &text[i])) return false;
-  }
-  return engine->requested < CS_WIRE_ENGINES && engine->used < CS_WIRE_ENGINES;
+  return begin(r, CS_WIRE_ENGINE, engine, sizeof *engine, &c) &&
+         take_texts(&c, text, CS_ENGINE_TEXTS) && engine->requested < CS_WIRE_ENGINES &&
+         engine->used < CS_WIRE_ENGINES;
 }
 
 bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_EVENTS, &c) && cs_take(&c, events, sizeof *events) &&
-         events->mode < CS_WIRE_MODES;
+  return begin(r, CS_WIRE_EVENTS, events, sizeof *events, &c) && events->mode < CS_WIRE_MODES;
 }
 
 bool cs_decode_scans(const struct cs_wire_record *r, struct cs_wire_scans *scans,
                      struct cs_text *why) {
   struct cs_bytes c;
-  return open_record(r, CS_WIRE_SCANS, &c) && cs_take(&c, scans, sizeof *scans) &&
-         take_text(&c, why);
+  return begin(r, CS_WIRE_SCANS, scans, sizeof *scans, &c) && take_text(&c, why);
 }
