@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "life/library.h"
 #include "state/state.h"
 
@@ -19,7 +20,8 @@ struct known_image {
   char *path;
 };
 static struct known_image *images;
-static uint32_t count, capacity;
+static uint32_t count;
+static size_t capacity;
 
 static bool is_same(const struct known_image *known, const struct cs_image *image) {
   return known->begin == image->begin && known->end == image->end && known->bias == image->bias &&
@@ -29,13 +31,10 @@ static bool is_same(const struct known_image *known, const struct cs_image *imag
 }
 
 static bool make_room(void) {
-  if (count < capacity) return true;
-  uint32_t larger = capacity == 0 ? 64 : capacity * 2;
-  struct known_image *moved = larger > MAX_IMAGES ? NULL : realloc(images, larger * sizeof *moved);
-  if (moved == NULL) return false;
-  images = moved;
-  capacity = larger;
-  return true;
+  struct known_image *moved =
+      count < MAX_IMAGES ? cs_grow_or_not(images, count, &capacity, sizeof *moved) : NULL;
+  if (moved != NULL) images = moved;
+  return moved != NULL;
 }
 
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
@@ -76,5 +75,5 @@ void cs_image_ids_free(void) {
   for (uint32_t i = 0; i < count; i++) free(images[i].path);
   free(images);
   images = NULL;
-  count = capacity = 0;
+  capacity = count = 0;
 }

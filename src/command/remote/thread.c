@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/prefix.h"
 #include "remote/private.h"
 
@@ -23,16 +24,12 @@ static bool add_area(const struct cs_mapping *m, void *arg) {
   struct listing *listing = arg;
   struct cs_remote *remote = listing->remote;
   if (!m->writable || !m->readable) return true;
-  if (remote->area_count == remote->area_capacity) {
-    size_t capacity = remote->area_capacity != 0 ? remote->area_capacity * 2 : 256;
-    struct cs_area *areas = realloc(remote->areas, capacity * sizeof *areas);
-    listing->no_memory = areas == NULL;
-    if (areas == NULL) return false;
-    remote->areas = areas;
-    remote->area_capacity = capacity;
-  }
-  remote->areas[remote->area_count++] =
-      (struct cs_area){m->begin, m->end, strcmp(m->path, "[stack]") == 0};
+  struct cs_area *areas =
+      cs_grow_or_not(remote->areas, remote->area_count, &remote->area_capacity, sizeof *areas);
+  listing->no_memory = areas == NULL;
+  if (areas == NULL) return false;
+  remote->areas = areas;
+  areas[remote->area_count++] = (struct cs_area){m->begin, m->end, strcmp(m->path, "[stack]") == 0};
   return true;
 }
 
