@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CS_POOL_WORKER ".NET TP Worker"
-
 // Gets the kernel's name for the thread, or "Main" for the main thread; empty if it has ended.
 void cs_thread_kernel_name(uint32_t tid, char *name, size_t cap);
 // `name`: what the kernel has kept of a managed thread's name. Completes it if it has been cut and

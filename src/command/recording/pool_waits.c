@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define WORKER_NAME ".NET TP Worker"
 #define LEAST_RECENT_NS 1500000000u
 
 void cs_pool_waits_add(struct cs_rec_pool_waits *waits, const struct cs_rec_pool_wait *wait) {
@@ -19,8 +18,9 @@ static bool waits_now(const struct cs_recording *rec, const struct cs_rec_thread
   enum { TICKS = 4 };
   uint64_t recent_ns = rec->start.hz > 0 ? TICKS * 1000000000ull / rec->start.hz : 0;
   if (recent_ns < LEAST_RECENT_NS) recent_ns = LEAST_RECENT_NS;
-  return strcmp(cs_recording_get(rec, thread->name), WORKER_NAME) == 0 && thread->wall.leaf != 0 &&
-         thread->wall.held_ns == 0 && thread->wall.time_ns + recent_ns >= now_ns;
+  return strcmp(cs_recording_get(rec, thread->name), CS_POOL_WORKER) == 0 &&
+         thread->wall.leaf != 0 && thread->wall.held_ns == 0 &&
+         thread->wall.time_ns + recent_ns >= now_ns;
 }
 
 void cs_pool_waits_add_scan(struct cs_recording *rec, const struct cs_wire_starved *scan) {

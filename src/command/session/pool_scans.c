@@ -17,7 +17,6 @@
 #include "top/top.h"
 
 enum { CPU_SHARE = 100 };
-#define WORKER_NAME ".NET TP Worker"
 
 struct pool_observer {
   pid_t pid;
@@ -66,7 +65,7 @@ static bool are_blocked(const struct pool_observer *l, uint64_t now_ns) {
   if (!cs_top_proc_read(&proc, l->pid, now_ns)) return false;
   for (size_t i = 0; i < proc.count; i++) {
     const struct cs_top_task *task = &proc.tasks[i];
-    if (strcmp(task->name, WORKER_NAME) != 0) continue;
+    if (strcmp(task->name, CS_POOL_WORKER) != 0) continue;
     *(task->state == 'S' || task->state == 'D' ? &waiting : &running) += 1;
   }
   cs_top_proc_free(&proc);

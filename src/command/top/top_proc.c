@@ -105,7 +105,7 @@ void cs_top_pool_read(struct cs_top_pool *pool, const struct cs_top_proc *proc,
                                .completed_per_s = counters->pool_completed_per_s};
   for (size_t i = 0; i < proc->count; i++) {
     const struct cs_top_task *task = &proc->tasks[i];
-    if (strcmp(task->name, ".NET TP Worker") != 0) continue;
+    if (strcmp(task->name, CS_POOL_WORKER) != 0) continue;
     if (task->state == 'S' || task->state == 'D') pool->asleep++;
   }
   // The count is the runtime's of some time in the last second.

@@ -359,11 +359,9 @@ static const struct {
     {"GC %",
      "part of the last second that collections paused; after it, collections of "
      "generation 0+1+2 since top began (each counts in the lower ones)"},
-    {"pool",
-     "threads of the thread pool by the runtime's count, and those named .NET TP Worker that "
-     "sleep; "
-     "starved: items wait for more than a second, most workers "
-     "sleep, and a processor is free"},
+    {"pool", "threads of the thread pool by the runtime's count, and those named " CS_POOL_WORKER
+             " that sleep; starved: items wait for more than a second, most workers sleep, and a "
+             "processor is free"},
 };
 
 // Instead of all else, because it fills a small screen.

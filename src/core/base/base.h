@@ -25,6 +25,7 @@
 #define CS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define CS_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define CS_POOL_WORKER ".NET TP Worker"  // the runtime's name for a worker of the thread pool
 
 // Shorthands for atomics that show the memory order of each shared access where it happens.
 #define cs_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
