@@ -208,14 +208,8 @@ static uint32_t find_object(const struct cs_async_scan *scan, uint32_t near, uin
   }
   for (step = 1; high + 1 < scan->count && scan->objects[high].address < address; step *= 2)
     high = high + step < scan->count ? high + step : scan->count - 1;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (scan->objects[middle].address < address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return scan->objects[low].address == address ? (uint32_t)low : CS_ASYNC_NO_OBJECT;
+  size_t at = CS_FIRST_NOT(i, low, high, scan->objects[i].address < address);
+  return scan->objects[at].address == address ? (uint32_t)at : CS_ASYNC_NO_OBJECT;
 }
 
 static bool read_word(const struct scanner *s, uint64_t at, uint64_t *out) {

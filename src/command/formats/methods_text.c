@@ -92,24 +92,12 @@ static struct cause *find_causes(const struct cs_profile *p, size_t *count) {
   return all;
 }
 
-static size_t first_of(const struct cause *causes, size_t count, uint32_t frame) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (causes[middle].frame < frame)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 // What has caused less than a twentieth of the row is not worth a line.
 static void put_causes(const struct cs_profile *p, const struct cause *causes, size_t count,
                        const struct cs_hot *row, double all, const char *prefix, FILE *out) {
   size_t shown = 0, more = 0;
-  for (size_t i = first_of(causes, count, row->frame); i < count && causes[i].frame == row->frame;
-       i++) {
+  size_t i = CS_FIRST_NOT(k, 0, count, causes[k].frame < row->frame);
+  for (; i < count && causes[i].frame == row->frame; i++) {
     if (shown == MOST_CAUSES || (shown > 0 && causes[i].weight < row->self / 20)) {
       more++;
       continue;

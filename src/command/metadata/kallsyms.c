@@ -79,16 +79,8 @@ struct cs_kallsyms *cs_kallsyms_read(void) {
 
 // The first of several symbols at one address is the function's own name; aliases follow.
 const char *cs_kallsyms_find(const struct cs_kallsyms *k, uint64_t address) {
-  size_t low = 0, high = k->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (k->symbols[middle].address <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == 0) return NULL;
-  size_t at = low - 1;
+  size_t at = CS_FIRST_NOT(i, 0, k->count, k->symbols[i].address <= address);
+  if (at-- == 0) return NULL;
   while (at > 0 && k->symbols[at - 1].address == k->symbols[at].address) at--;
   const struct symbol *s = &k->symbols[at];
   return s->function && address - s->address < LARGEST ? k->names + s->name : NULL;

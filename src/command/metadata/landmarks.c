@@ -86,15 +86,8 @@ static void read_starts(Elf *elf, struct cs_landmarks *m) {
 
 // Returns the function that has the address, or m->count if there is none.
 static size_t function_at(const struct cs_landmarks *m, uint64_t address) {
-  size_t low = 0, high = m->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (m->start[middle] <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low > 0 ? low - 1 : m->count;
+  size_t after = CS_FIRST_NOT(i, 0, m->count, m->start[i] <= address);
+  return after > 0 ? after - 1 : m->count;
 }
 
 static bool is_start(const struct cs_landmarks *m, uint64_t address, size_t *function) {
@@ -144,17 +137,11 @@ static void put(struct few *few, uint32_t function) {
 static struct few callers_of(const struct cs_landmarks *m, const struct few *callees) {
   struct few callers = {.too_many = callees->too_many};
   for (size_t i = 0; i < callees->count; i++) {
-    size_t low = 0, high = m->edge_count;
-    while (low < high) {
-      size_t middle = low + (high - low) / 2;
-      if (m->edges[middle].callee < callees->functions[i])
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    for (; low < m->edge_count && m->edges[low].callee == callees->functions[i]; low++)
+    uint32_t callee = callees->functions[i];
+    size_t e = CS_FIRST_NOT(k, 0, m->edge_count, m->edges[k].callee < callee);
+    for (; e < m->edge_count && m->edges[e].callee == callee; e++)
       // What is known to be something else is not climbed to.
-      if (m->about[m->edges[low].caller] == NULL) put(&callers, m->edges[low].caller);
+      if (m->about[m->edges[e].caller] == NULL) put(&callers, m->edges[e].caller);
   }
   return callers;
 }

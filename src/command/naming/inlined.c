@@ -18,15 +18,8 @@
 // Returns the last mapping at or before an offset, or NULL if all begin after it.
 static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlines *in,
                                                        uint32_t offset) {
-  uint32_t low = 0, high = in->head.mappings;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (in->mappings[middle].begin <= offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low > 0 ? &in->mappings[low - 1] : NULL;
+  size_t after = CS_FIRST_NOT(i, 0, in->head.mappings, in->mappings[i].begin <= offset);
+  return after > 0 ? &in->mappings[after - 1] : NULL;
 }
 
 // Returns the method itself at the call: by its IL offset, or by its machine code.

@@ -52,15 +52,7 @@ void cs_label_sums_sort(struct cs_label_sums *sums) {
 
 size_t cs_label_sums_find(const struct cs_label_sums *sums, uint32_t node, uint32_t label) {
   const struct cs_label_sum wanted = {node, label, 0, 0};
-  size_t from = 0, to = sums->count;
-  while (from < to) {
-    size_t middle = from + (to - from) / 2;
-    if (by_node_and_label(&sums->items[middle], &wanted) < 0)
-      from = middle + 1;
-    else
-      to = middle;
-  }
-  return from;
+  return CS_FIRST_NOT(i, 0, sums->count, by_node_and_label(&sums->items[i], &wanted) < 0);
 }
 
 void cs_label_sums_free(struct cs_label_sums *sums) {

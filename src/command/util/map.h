@@ -48,6 +48,22 @@ static inline void cs_sort(void *items, size_t count, size_t size,
   if (count > 1) qsort(items, count, size, compare);
 }
 
+// Searches a sorted array. Returns the first index in [from, to) for which the condition, an
+// expression of the index `i`, does not hold, or `to` if there is none. It holds for all before
+// that one, and for none after it.
+#define CS_FIRST_NOT(i, from, to, condition)   \
+  ({                                           \
+    size_t first_ = (from), end_ = (to);       \
+    while (first_ < end_) {                    \
+      size_t i = first_ + (end_ - first_) / 2; \
+      if (condition)                           \
+        first_ = i + 1;                        \
+      else                                     \
+        end_ = i;                              \
+    }                                          \
+    first_;                                    \
+  })
+
 // Makes room for one more item. Returns `items`, which may have moved.
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
 // Appends the value to the array `items`, which has `count` of `capacity` items: three variables,
