@@ -6,25 +6,24 @@
 #include "cli/top_workers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/stack_parts.h"
+#include "session/scans.h"
 
 enum { CPU_SHARE = 50 };
 #define LEAST_NS 10000000000ull  // from the end of a scan to the next one
 
 // ---- The observer ----
 
-static void run_scan(int to, pid_t pid) {
+static void run_scan(int to, pid_t pid, const struct cs_scans_ask *ignored) {
+  (void)ignored;
   const struct cs_outside_options options = {.once = true};
   struct cs_error err = {""};
   struct cs_top_cause cause = {.place = ""};
@@ -42,7 +41,6 @@ static void run_scan(int to, pid_t pid) {
   }
   _Static_assert(sizeof cause <= PIPE_BUF, "a pipe takes it as a whole");
   (void)!write(to, &cause, sizeof cause);
-  _exit(0);
 }
 
 // ---- The command ----
@@ -55,24 +53,9 @@ static void fail(struct cs_top_workers *w, uint64_t now_ns, const char *why) {
 }
 
 static void begin(struct cs_top_workers *w, pid_t pid, uint64_t now_ns) {
-  int ends[2];
-  pid_t command = getpid();
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    fail(w, now_ns, "there is no descriptor for a pipe to the observing process");
-    return;
-  }
-  w->observer = fork();
-  if (w->observer == 0) {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)close(ends[0]);
-    if (getppid() == command) run_scan(ends[1], pid);
-    _exit(1);
-  }
-  (void)close(ends[1]);
-  w->from = ends[0];
-  if (w->observer > 0) return;
-  cs_top_workers_end(w);
-  fail(w, now_ns, "the observing process could not be started");
+  const char *why = "the observing process could not be started";
+  w->observer = cs_observer_start(run_scan, pid, NULL, &w->from, &why);
+  if (w->observer == 0) fail(w, now_ns, why);
 }
 
 // Takes in the answer, if there is one.
@@ -113,11 +96,5 @@ void cs_top_workers_see(struct cs_top_workers *w, pid_t pid, uint64_t now_ns,
 }
 
 void cs_top_workers_end(struct cs_top_workers *w) {
-  if (w->observer > 0) {
-    (void)kill(w->observer, SIGKILL);
-    while (waitpid(w->observer, NULL, 0) < 0 && errno == EINTR) {
-    }
-  }
-  if (w->observer != 0) (void)close(w->from);
-  w->observer = 0;
+  cs_observer_end(&w->observer, w->from);
 }

@@ -35,28 +35,48 @@ static void give_up(const struct cs_scans *scans, struct cs_recording *rec, stru
   cs_recfile_add(file, rec, &r.head);
 }
 
-void cs_scans_start(struct cs_scans *scans, pid_t pid, struct cs_recording *rec,
-                    struct cs_recfile *file) {
+pid_t cs_observer_start(cs_observer_run *run, pid_t pid, const struct cs_scans_ask *ask, int *from,
+                        const char **why) {
   int ends[2];
   pid_t command = getpid();
-  scans->started = true;
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    give_up(scans, rec, file, "there is no descriptor for a pipe to the observing process");
-    return;
+    *why = "there is no descriptor for a pipe to the observing process";
+    return 0;
   }
-  scans->observer = fork();
-  if (scans->observer == 0) {
+  pid_t observer = fork();
+  if (observer == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(ends[0]);
-    if (getppid() == command) scans->run(ends[1], pid, &scans->ask);
+    if (getppid() == command) run(ends[1], pid, ask);
     _exit(0);
   }
   (void)close(ends[1]);
-  scans->from = ends[0];
-  (void)fcntl(scans->from, F_SETFL, O_NONBLOCK);
-  if (scans->observer > 0) return;
-  scans->observer = 0;
-  give_up(scans, rec, file, "no process could be started for the scans");
+  *from = ends[0];
+  (void)fcntl(*from, F_SETFL, O_NONBLOCK);
+  if (observer > 0) return observer;
+  (void)close(*from);
+  return 0;
+}
+
+static void kill_observer(pid_t observer) {
+  (void)kill(observer, SIGKILL);
+  while (waitpid(observer, NULL, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void cs_observer_end(pid_t *observer, int from) {
+  if (*observer == 0) return;
+  kill_observer(*observer);
+  (void)close(from);
+  *observer = 0;
+}
+
+void cs_scans_start(struct cs_scans *scans, pid_t pid, struct cs_recording *rec,
+                    struct cs_recfile *file) {
+  const char *why = "no process could be started for the scans";
+  scans->started = true;
+  scans->observer = cs_observer_start(scans->run, pid, &scans->ask, &scans->from, &why);
+  if (scans->observer == 0) give_up(scans, rec, file, why);
 }
 
 static void take_place(struct cs_recording *rec, const struct cs_wire_record *r) {
@@ -138,20 +158,13 @@ void cs_scans_take(struct cs_scans *scans, uint64_t began_ns, struct cs_recordin
 void cs_scans_end(struct cs_scans *scans, uint64_t began_ns, struct cs_recording *rec,
                   struct cs_recfile *file) {
   if (scans->observer == 0) return;
-  (void)kill(scans->observer, SIGKILL);
-  while (waitpid(scans->observer, NULL, 0) < 0 && errno == EINTR) {
-  }
+  kill_observer(scans->observer);
   // Its end of the pipe is closed: what it has written comes, and then the end.
   cs_scans_take(scans, began_ns, rec, file);
 }
 
 void cs_scans_close(struct cs_scans *scans) {
-  if (scans->observer != 0) {
-    (void)kill(scans->observer, SIGKILL);
-    (void)waitpid(scans->observer, NULL, 0);
-    (void)close(scans->from);
-  }
-  scans->observer = 0;
+  cs_observer_end(&scans->observer, scans->from);
   free(scans->bytes);
   scans->bytes = NULL;
 }

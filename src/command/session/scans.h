@@ -18,16 +18,24 @@ struct cs_scans_ask {
   bool lines;   // of awaits
   bool labels;  // of what is awaited for, if the program has the hook that sets them
 };
+typedef void cs_observer_run(int to, pid_t pid, const struct cs_scans_ask *ask);
 struct cs_scans {
   bool wanted;  // set by the caller, as are the next two
   struct cs_scans_ask ask;
-  void (*run)(int to, pid_t pid, const struct cs_scans_ask *ask);  // what the observer does
+  cs_observer_run *run;  // what the observer does
   bool started;
   pid_t observer;  // 0: none
   int from;        // its pipe
   uint8_t *bytes;  // that were read, but not taken in yet
   size_t used, capacity;
 };
+
+// Starts an observer, which dies with this process; `from`: its pipe, of which reads do not wait.
+// Returns 0 if it cannot be started, and sets *why if that is for want of a pipe.
+pid_t cs_observer_start(cs_observer_run *run, pid_t pid, const struct cs_scans_ask *ask, int *from,
+                        const char **why);
+// Kills the observer, if there is one, and closes its pipe.
+void cs_observer_end(pid_t *observer, int from);
 
 // Starts the observer for a process that is being recorded. Failures of cs_scans_run are recorded.
 void cs_scans_start(struct cs_scans *scans, pid_t pid, struct cs_recording *rec,
