@@ -154,7 +154,7 @@ struct cs_member cs_member_read(struct cs_piece text) {
 }
 
 // F#'s own operators: "op_GreaterGreaterEquals", one word for each character.
-static bool put_characters(struct cs_demangle_out *out, struct cs_piece rest) {
+static bool read_characters(struct cs_piece rest, char *text, size_t size) {
   static const struct {
     const char *word;
     char character[2];
@@ -163,9 +163,8 @@ static bool put_characters(struct cs_demangle_out *out, struct cs_piece rest) {
                {"Dot", "."},      {"Amp", "&"},    {"Bar", "|"},     {"At", "@"},
                {"Hash", "#"},     {"Hat", "^"},    {"Bang", "!"},    {"Qmark", "?"},
                {"Divide", "/"},   {"Dollar", "$"}};
-  char text[32];
   size_t n = 0;
-  while (rest.len > 0 && n < sizeof text - 1) {
+  while (rest.len > 0 && n < size - 1) {
     size_t i = 0;
     while (i < sizeof words / sizeof words[0] && !cs_piece_begins(rest, words[i].word)) i++;
     if (i == sizeof words / sizeof words[0]) return false;
@@ -173,56 +172,54 @@ static bool put_characters(struct cs_demangle_out *out, struct cs_piece rest) {
     rest = cs_piece_from(rest, strlen(words[i].word));
   }
   text[n] = '\0';
-  if (n == 0 || rest.len > 0) return false;
-  cs_demangle_puts(out, "operator ");
-  cs_demangle_puts(out, text);
-  return true;
+  return n > 0 && rest.len == 0;
 }
 
+static const char *const operators[][2] = {{"Addition", "+"},
+                                           {"Subtraction", "-"},
+                                           {"Division", "/"},
+                                           {"Modulus", "%"},
+                                           {"ExclusiveOr", "^"},
+                                           {"BitwiseAnd", "&"},
+                                           {"BitwiseOr", "|"},
+                                           {"LogicalAnd", "&&"},
+                                           {"LogicalOr", "||"},
+                                           {"LeftShift", "<<"},
+                                           {"RightShift", ">>"},
+                                           {"UnsignedRightShift", ">>>"},
+                                           {"Equality", "=="},
+                                           {"Inequality", "!="},
+                                           {"LessThan", "<"},
+                                           {"GreaterThan", ">"},
+                                           {"LessThanOrEqual", "<="},
+                                           {"GreaterThanOrEqual", ">="},
+                                           {"Decrement", "--"},
+                                           {"Increment", "++"},
+                                           {"UnaryNegation", "-"},
+                                           {"UnaryPlus", "+"},
+                                           {"LogicalNot", "!"},
+                                           {"OnesComplement", "~"},
+                                           {"True", "true"},
+                                           {"False", "false"},
+                                           {"PipeRight", "|>"},
+                                           {"PipeLeft", "<|"},
+                                           {"ComposeRight", ">>"},
+                                           {"ComposeLeft", "<<"},
+                                           {"AdditionAssignment", "+="},
+                                           {"SubtractionAssignment", "-="},
+                                           {"MultiplicationAssignment", "*="},
+                                           {"DivisionAssignment", "/="},
+                                           {"ModulusAssignment", "%="},
+                                           {"BitwiseAndAssignment", "&="},
+                                           {"BitwiseOrAssignment", "|="},
+                                           {"ExclusiveOrAssignment", "^="},
+                                           {"LeftShiftAssignment", "<<="},
+                                           {"RightShiftAssignment", ">>="},
+                                           {"UnsignedRightShiftAssignment", ">>>="},
+                                           {"IncrementAssignment", "++"},
+                                           {"DecrementAssignment", "--"}};
+
 bool cs_operator_put(struct cs_demangle_out *out, struct cs_piece name) {
-  static const char *const operators[][2] = {{"Addition", "+"},
-                                             {"Subtraction", "-"},
-                                             {"Division", "/"},
-                                             {"Modulus", "%"},
-                                             {"ExclusiveOr", "^"},
-                                             {"BitwiseAnd", "&"},
-                                             {"BitwiseOr", "|"},
-                                             {"LogicalAnd", "&&"},
-                                             {"LogicalOr", "||"},
-                                             {"LeftShift", "<<"},
-                                             {"RightShift", ">>"},
-                                             {"UnsignedRightShift", ">>>"},
-                                             {"Equality", "=="},
-                                             {"Inequality", "!="},
-                                             {"LessThan", "<"},
-                                             {"GreaterThan", ">"},
-                                             {"LessThanOrEqual", "<="},
-                                             {"GreaterThanOrEqual", ">="},
-                                             {"Decrement", "--"},
-                                             {"Increment", "++"},
-                                             {"UnaryNegation", "-"},
-                                             {"UnaryPlus", "+"},
-                                             {"LogicalNot", "!"},
-                                             {"OnesComplement", "~"},
-                                             {"True", "true"},
-                                             {"False", "false"},
-                                             {"PipeRight", "|>"},
-                                             {"PipeLeft", "<|"},
-                                             {"ComposeRight", ">>"},
-                                             {"ComposeLeft", "<<"},
-                                             {"AdditionAssignment", "+="},
-                                             {"SubtractionAssignment", "-="},
-                                             {"MultiplicationAssignment", "*="},
-                                             {"DivisionAssignment", "/="},
-                                             {"ModulusAssignment", "%="},
-                                             {"BitwiseAndAssignment", "&="},
-                                             {"BitwiseOrAssignment", "|="},
-                                             {"ExclusiveOrAssignment", "^="},
-                                             {"LeftShiftAssignment", "<<="},
-                                             {"RightShiftAssignment", ">>="},
-                                             {"UnsignedRightShiftAssignment", ">>>="},
-                                             {"IncrementAssignment", "++"},
-                                             {"DecrementAssignment", "--"}};
   if (!cs_piece_begins(name, "op_")) return false;
   struct cs_piece rest = cs_piece_from(name, 3);
   if (cs_piece_is(rest, "Implicit") || cs_piece_is(rest, "Explicit")) {
@@ -231,11 +228,13 @@ bool cs_operator_put(struct cs_demangle_out *out, struct cs_piece name) {
   }
   bool checked = cs_piece_begins(rest, "Checked");
   if (checked) rest = cs_piece_from(rest, 7);
-  for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-    if (!cs_piece_is(rest, operators[i][0])) continue;
-    cs_demangle_puts(out, checked ? "operator checked " : "operator ");
-    cs_demangle_puts(out, operators[i][1]);
-    return true;
-  }
-  return !checked && put_characters(out, rest);
+  char own[32];
+  const char *sign = NULL;
+  for (size_t i = 0; sign == NULL && i < sizeof operators / sizeof operators[0]; i++)
+    if (cs_piece_is(rest, operators[i][0])) sign = operators[i][1];
+  if (sign == NULL && !checked && read_characters(rest, own, sizeof own)) sign = own;
+  if (sign == NULL) return false;
+  cs_demangle_puts(out, checked ? "operator checked " : "operator ");
+  cs_demangle_puts(out, sign);
+  return true;
 }
