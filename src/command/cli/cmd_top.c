@@ -140,11 +140,8 @@ static void take_facts(struct watch *w, uint64_t now) {
 // The recording owns the names; they are valid until its next text is added.
 static size_t list_known(struct watch *w) {
   const struct cs_recording *rec = &w->session.recording;
-  while (w->known_capacity < rec->root_count)
-    w->known = cs_grow(w->known, w->known_capacity, &w->known_capacity, sizeof *w->known);
-  while (w->thread_class_capacity < rec->root_count)
-    w->thread_class =
-        cs_grow(w->thread_class, w->thread_class_capacity, &w->thread_class_capacity, 1);
+  CS_RESERVE(w->known, rec->root_count, w->known_capacity);
+  CS_RESERVE(w->thread_class, rec->root_count, w->thread_class_capacity);
   for (size_t i = 0; i < rec->root_count; i++) {
     const struct cs_rec_thread *thread = &rec->threads[rec->roots[i].thread];
     w->known[i] = (struct cs_top_known){thread->tid, cs_recording_get(rec, thread->name)};

@@ -32,8 +32,7 @@ struct cs_kallsyms {
 
 static void add(struct cs_kallsyms *k, uint64_t address, char type, const char *name) {
   size_t len = strlen(name) + 1;
-  while (k->used + len > k->names_capacity)
-    k->names = cs_grow(k->names, k->names_capacity, &k->names_capacity, 1);
+  CS_RESERVE(k->names, k->used + len, k->names_capacity);
   k->symbols = cs_grow(k->symbols, k->count, &k->capacity, sizeof *k->symbols);
   k->symbols[k->count] =
       (struct symbol){address, k->used, (uint32_t)k->count, strchr("tTwW", type) != NULL};

@@ -268,7 +268,7 @@ static bool load_record(struct reader *r, struct cs_file_record *head, struct cs
                         r->path, r->at);
   }
   if (got == sizeof *head) {
-    while (head->size > r->capacity) r->record = cs_grow(r->record, r->capacity, &r->capacity, 1);
+    CS_RESERVE(r->record, head->size, r->capacity);
     memcpy(r->record, head, sizeof *head);
     size_t more = head->size - sizeof *head;
     if (fread(r->record + sizeof *head, 1, more, r->file) == more) return true;

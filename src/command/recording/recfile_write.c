@@ -27,7 +27,7 @@ static void fail(struct cs_recfile *f, int error) {
 }
 
 static void put(struct cs_recfile *f, const void *data, size_t len) {
-  while (f->used + len > f->capacity) f->buffer = cs_grow(f->buffer, f->capacity, &f->capacity, 1);
+  CS_RESERVE(f->buffer, f->used + len, f->capacity);
   if (len > 0) memcpy(f->buffer + f->used, data, len);
   f->used += len;
 }

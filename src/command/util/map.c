@@ -74,7 +74,7 @@ void cs_map_free(struct cs_map *map) {
 }
 
 static uint32_t append(struct cs_strings *s, const char *data, size_t len) {
-  while (s->used + len + 1 > s->room) s->bytes = cs_grow(s->bytes, s->room, &s->room, 1);
+  CS_RESERVE(s->bytes, s->used + len + 1, s->room);
   s->items = cs_grow(s->items, s->count, &s->capacity, sizeof *s->items);
   s->items[s->count] = (struct cs_string){s->used, len, UINT32_MAX};
   if (len > 0) memcpy(s->bytes + s->used, data, len);

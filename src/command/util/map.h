@@ -66,6 +66,9 @@ static inline void cs_sort(void *items, size_t count, size_t size,
 
 // Makes room for one more item. Returns `items`, which may have moved.
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
+// Makes room for `wanted` items in all.
+#define CS_RESERVE(items, wanted, capacity) \
+  while ((capacity) < (wanted)) (items) = cs_grow((items), (capacity), &(capacity), sizeof *(items))
 // Appends the value to the array `items`, which has `count` of `capacity` items: three variables,
 // named more than once. The value is what follows, and is evaluated when there is room for it.
 #define CS_APPEND(items, count, capacity, ...)                        \
