@@ -120,6 +120,7 @@ static void open_symbols(const struct cs_lines *lines, struct module *m) {
   if (m->symbols != CS_SYMBOLS_FOUND && lines->program != NULL)
     try_beside(lines, m, lines->program);
   try_file(lines, m, m->is.pdb);
+  if (m->symbols == CS_SYMBOLS_NONE && m->is.embedded) m->symbols = CS_SYMBOLS_EMBEDDED;
 }
 
 // The module of that path, which is moved to the front. Returns NULL if that is unknown.

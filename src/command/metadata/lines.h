@@ -21,6 +21,7 @@ enum cs_symbols {
   CS_SYMBOLS_OTHER,      // the PDB is of another build of the module
   CS_SYMBOLS_BROKEN,     // the PDB cannot be read
   CS_SYMBOLS_NO_MODULE,  // the module in memory could not be read
+  CS_SYMBOLS_EMBEDDED,   // the PDB is in the module's file, which is not there; nor is it beside it
   CS_SYMBOLS_AMBIGUOUS,  // modules of different builds were loaded from this path
 };
 

@@ -81,6 +81,9 @@ static void add_module(const char *module, enum cs_symbols symbols, void *data) 
       [CS_SYMBOLS_OTHER] = "its PDB is of another build",
       [CS_SYMBOLS_BROKEN] = "its PDB cannot be read",
       [CS_SYMBOLS_NO_MODULE] = "its image in memory could not be read",
+      [CS_SYMBOLS_EMBEDDED] =
+          "its PDB is embedded, and its file is not there, as in a single-file program; DebugType "
+          "portable puts the PDB beside it",
       [CS_SYMBOLS_AMBIGUOUS] = "several builds of it were loaded",
   };
   struct report *r = data;
