@@ -22,6 +22,13 @@ holds() {
   python3 "$SOURCE/tests/formats/labels.py" "$1" "$3.pprof.text" "$4" || fail "$2: $3: pprof: wrong labels"
   python3 "$SOURCE/tests/formats/labels.py" "$1" "$3.otlp.text" "$4" > /dev/null || fail "$2: $3: OTLP: wrong labels"
 }
+long_names() {
+  timeout 300 "$clrsnap" record "${PERF[@]}" --labels -F 999 -o long.clrsnap -- "${target[@]}" long > out 2> err
+  [ $? = 42 ] || { cat out err; fail "a program with long names of Activities"; }
+  for letters in 'L{700,800}' '(漢){200,300}'; do
+    [ "$(LC_ALL=C grep -aoE "$letters…~[0-9a-f]{6}" long.clrsnap | sort -u | wc -l)" -ge 3 ] || fail "names are not cut, with a mark"
+  done
+}
 trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
 
 from_start() {
@@ -243,7 +250,7 @@ members() {
 case $WHAT in
   requests) requests ;;
   members) members ;;
-  start) from_start ;;
+  start) from_start && long_names ;;
   attach) attached ;;
   switch) switching ;;
   others) others ;;

@@ -143,9 +143,11 @@ static bool send_name(uint32_t *known, enum cs_wire_function_kind kind, const ch
                       uint32_t *id) {
   static struct cs_method_name name;  // all other texts stay empty
   if (*known == 0) {
-    bool type = kind == CS_WIRE_FN_TYPE;
-    (void)snprintf(name.type, sizeof name.type, "%s", type ? text : "");
-    (void)snprintf(name.method, sizeof name.method, "%s", type ? "" : text);
+    name.type[0] = name.method[0] = '\0';
+    struct cs_text_out out = kind == CS_WIRE_FN_TYPE
+                                 ? cs_text_begin(name.type, sizeof name.type)
+                                 : cs_text_begin(name.method, sizeof name.method);
+    cs_text_add(&out, text);
     if (!put(++last_id, kind, &name)) return false;
     *known = last_id;
   }

@@ -8,6 +8,7 @@
 #include "state/event_names.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static bool grow(void) {
   return true;
 }
 
+// Invariant: a name has less than CS_EVENT_NAME_BYTES bytes.
 static uint32_t intern(const char *name, uint64_t class) {
   uint64_t hash = hash_of(name, class);
   if (count == capacity && !grow()) return 0;
@@ -86,8 +88,12 @@ static uint32_t number_of(const char *text, uint64_t class) {
   return number;
 }
 
+// The program may give its Activities and routes names of any length.
 uint32_t cs_event_name_of(const char *text) {
-  return number_of(text, 0);
+  char name[CS_EVENT_NAME_BYTES];
+  struct cs_text_out out = cs_text_begin(name, sizeof name);
+  cs_text_add(&out, text);
+  return number_of(name, 0);
 }
 
 // Only one word is written, because threads that throw at the same time contend for its cache line.
@@ -147,7 +153,7 @@ uint32_t cs_event_name_of_utf16(const uint8_t *utf16, size_t bytes, uint64_t cla
 
 void cs_event_name_copy(uint32_t name, char text[CS_EVENT_NAME_BYTES]) {
   (void)pthread_mutex_lock(&lock);
-  (void)strcpy(text, names[name - 1].text);
+  (void)snprintf(text, CS_EVENT_NAME_BYTES, "%s", names[name - 1].text);
   (void)pthread_mutex_unlock(&lock);
 }
 

@@ -247,6 +247,18 @@ static class Program
         Console.WriteLine($"compiled {compiled}");
     }
 
+    // Longer than what is kept of a name, in characters or in bytes of UTF-8.
+    static void LongNames()
+    {
+        foreach (string letter in new[] { "L", "漢" })
+            foreach (int count in new[] { 340, 1000, 1023, 1024, 1100, 5000, 70_000 })
+            {
+                using Activity activity = new Activity(string.Concat(Enumerable.Repeat(letter, count))).Start();
+                for (Stopwatch spins = Stopwatch.StartNew(); spins.ElapsedMilliseconds < 30;) continue;
+            }
+        Environment.ExitCode = 42;
+    }
+
     static async Task Main(string[] args)
     {
         if (args[0] == "members")
@@ -258,6 +270,11 @@ static class Program
         if (args[0] == "switch")
         {
             await Switch(int.Parse(args[1]));
+            return;
+        }
+        if (args[0] == "long")
+        {
+            LongNames();
             return;
         }
         int rounds = int.Parse(args[0]);

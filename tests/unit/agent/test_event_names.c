@@ -70,6 +70,26 @@ static void a_name_that_is_cut_is_not_taken_for_another(void **state) {
   cs_event_names_free();
 }
 
+// An Activity's name, or a route, is UTF-8, and has any length.
+static void a_plain_name_is_cut_too(void **state) {
+  enum { LONG = 5000 };
+  static char name[LONG];
+  char text[2][CS_EVENT_NAME_BYTES];
+  (void)state;
+  for (size_t bytes = CS_EVENT_NAME_BYTES - 2; bytes < LONG; bytes += bytes < 1100 ? 1 : 100) {
+    memset(name, 'N', bytes);
+    name[bytes] = '\0';
+    for (int i = 0; i < 2; i++) {
+      name[bytes - 1] = i == 0 ? 'a' : 'b';
+      cs_event_name_copy(cs_event_name_of(name), text[i]);
+      assert_in_range(strlen(text[i]), CS_EVENT_NAME_BYTES - 2, CS_EVENT_NAME_BYTES - 1);
+    }
+    assert_string_not_equal(text[0], text[1]);
+    assert_int_equal(strstr(text[0], "…~") == NULL, bytes < CS_EVENT_NAME_BYTES);
+  }
+  cs_event_names_free();
+}
+
 // The text is looked at up to its NUL only, and not beyond what there is.
 static void the_last_name_is_recognised_in_an_event(void **state) {
   static const char16_t event[] = u"Shop.Small\0a message", longer[] = u"Shop.SmallX",
@@ -155,6 +175,7 @@ int main(void) {
       cmocka_unit_test(not_all_names_are_kept),
       cmocka_unit_test(a_name_as_the_runtime_has_it_is_the_same_names),
       cmocka_unit_test(a_name_that_is_cut_is_not_taken_for_another),
+      cmocka_unit_test(a_plain_name_is_cut_too),
       cmocka_unit_test(the_last_name_is_recognised_in_an_event),
       cmocka_unit_test(each_event_is_counted_once),
       cmocka_unit_test(types_of_one_name_are_told_apart_by_their_class),
