@@ -23,7 +23,7 @@
 enum {
   PATIENCE_NS = 1000000000,  // longer than a runnable thread waits for a processor
   CHECK_NS = 200000000,      // between two checks whether SIGURG is still ours
-  ENOUGH = 20,               // signals, with which a median says something
+  ENOUGH = 20,               // signals, with which a quarter of them says something
   LONG_US = 10,              // less is not worth a sentence: a processor at work takes some 3 us
 };
 // What counts as an unanswered signal: a thread that sleeps with its signals blocked does not
@@ -169,16 +169,17 @@ void cs_asks_count_unanswered(uint64_t now_ns) {
   cs_threads_visit(count_unanswered, &now_ns);
 }
 
-// The median. Within a count of cs_sample_ring.ran_on, times are taken for evenly distributed.
+// What a quarter of the threads exceed: the others may have made a system call soon, in which a
+// signal is taken. Within a count of cs_sample_ring.ran_on, times are taken for evenly distributed.
 static double ran_on_us(void) {
   uint64_t count[CS_RAN_ON_COUNT], all = 0, before = 0;
   unsigned i = 0;
   for (unsigned k = 0; k < CS_RAN_ON_COUNT; k++)
     all += count[k] = cs_load_relaxed(&cs_agent.ring.ran_on[k]);
   if (all < ENOUGH) return 0;
-  while (2 * (before + count[i]) < all) before += count[i++];
+  while (4 * (before + count[i]) < 3 * all) before += count[i++];
   double least = i == 0 ? 0 : (double)(512u << i), most = (double)(1024u << i);
-  double part = ((double)all / 2 - (double)before) / (double)count[i];
+  double part = ((double)all * 3 / 4 - (double)before) / (double)count[i];
   return (least + (most - least) * part) / 1000;
 }
 
@@ -187,8 +188,9 @@ bool cs_ask_ran_on(char *text, size_t size) {
   text[0] = '\0';
   if (us < LONG_US) return false;
   (void)snprintf(text, size,
-                 "threads ran on for %.0f us (median) until they took the signal that asks for a "
-                 "sample: what runs for less than that before a system call is shown as the call",
+                 "a quarter of the threads ran on for %.0f us or more until they took the signal "
+                 "for a sample: what runs for less than that before a system call is shown as the "
+                 "call",
                  us);
   return true;
 }

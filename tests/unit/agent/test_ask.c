@@ -202,7 +202,7 @@ static void test_moved(void **state) {
   assert_int_equal(sigaltstack(&none, NULL), 0);
 }
 
-// Half of them took less than 64 * 1.024 us, at most.
+// Three quarters of them took less than 64 * 1.024 us, at most.
 static void test_ran_on(void **state) {
   char text[CS_RAN_ON_BYTES];
   uint64_t *count = cs_agent.ring.ran_on;
@@ -212,9 +212,9 @@ static void test_ran_on(void **state) {
   assert_string_equal(text, "");
   count[6] = 15;
   assert_false(cs_ask_ran_on(text, sizeof text));  // too few to tell
-  count[10] = 15;
+  count[10] = 5;
   assert_true(cs_ask_ran_on(text, sizeof text));
-  assert_non_null(strstr(text, "ran on for 66 us (median) until"));
+  assert_non_null(strstr(text, "ran on for 66 us or more until"));
   assert_true(strlen(text) + 1 < sizeof text);
   count[2] = 100;  // soon enough
   assert_false(cs_ask_ran_on(text, sizeof text));
