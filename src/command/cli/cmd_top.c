@@ -20,6 +20,7 @@
 #include "naming/naming.h"
 #include "naming/resolve.h"
 #include "naming/runtime_part.h"
+#include "process/proc.h"
 #include "util/say.h"
 
 struct watch {
@@ -348,6 +349,13 @@ static bool open_screen(struct watch *w, struct cs_error *err) {
   return cs_screen_open(in, out, err);
 }
 
+// The agent ends before its process does.
+static bool ends_now(int pid) {
+  enum { NAPS = 100, NAP_US = 20000 };
+  for (int i = 0; i < NAPS && !cs_proc_has_ended(pid); i++) (void)usleep(NAP_US);
+  return cs_proc_has_ended(pid);
+}
+
 // Returns false if there was nothing to show, and the reason has been printed.
 static bool conclude(struct watch *w) {
   char message[256];
@@ -357,9 +365,10 @@ static bool conclude(struct watch *w) {
     cs_say("nothing to show: %s", message);
     return false;
   }
-  if (s->began_ns > 0 || s->recording.started) return true;
-  if (!s->child_ended && w->quit) return true;
   int pid = (int)w->options->agent.pid;
+  bool began = s->began_ns > 0 || s->recording.started;
+  if (began && pid != 0 && !w->quit && ends_now(pid)) cs_say("process %d has ended", pid);
+  if (began || (!s->child_ended && w->quit)) return true;
   if (pid == 0) pid = (int)cs_consumer_agent_pid(&s->consumer);  // it had loaded the agent
   if (pid != 0) {
     cs_say("nothing to show: process %d has ended before it began to record", pid);

@@ -106,6 +106,7 @@ PYTHON
   for _ in $(seq 500); do [ -s out ] && break; sleep 0.1; done
   kill $child
   wait $top || bad "the end of the process is an error"
+  grep -qx "clrsnap: process $child has ended" err || { cat err; bad "not said that it has ended"; }
   trap 'rm -rf "$WORK"' EXIT
   timeout 300 "$clrsnap" top $$ > out 2> err && bad "bash is a .NET program"
   grep -q 'it is not a .NET program' err || bad "not said why"
