@@ -190,8 +190,9 @@ static void close_later(struct event event) {
   (void)pthread_mutex_unlock(&perf.lock);
 }
 
-// Closes them after waiting for the handlers that may be using them. The agent's thread.
-static void close_all(void) {
+// Closes them after waiting for the handlers that may be using them; if those do not end soon, they
+// are left for the next time. Returns false if they are. The agent's thread.
+static bool close_all(void) {
   (void)pthread_mutex_lock(&perf.lock);
   struct event *events = perf.closing;
   size_t count = perf.closing_count;
@@ -206,6 +207,7 @@ static void close_all(void) {
       close_later(events[i]);
   }
   free(events);
+  return ended;
 }
 
 // ---- A recording ----
@@ -300,8 +302,11 @@ static const char *unseen_user(void) {
          "next";
 }
 
+// A handler that gets no processor may hold them up; after this, the program would have them until
+// its next recording.
 static void end(void) {
-  close_all();
+  enum { TRIES = 3 };
+  for (int i = 0; i < TRIES && !close_all(); i++) continue;
 }
 
 // ---- A thread ----
@@ -430,7 +435,7 @@ static bool check(struct cs_agent_thread *t, void *data) {
 static bool poll(const struct cs_engine *self, uint64_t now, uint64_t *next_ns,
                  struct cs_error *why) {
   (void)next_ns;
-  close_all();
+  (void)close_all();
   if (cs_sigurg_is_lost())
     return cs_error_set(why,
                         "the program has begun to use SIGURG, which its samples come with, or has "
