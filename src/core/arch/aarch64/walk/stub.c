@@ -13,17 +13,21 @@ CS_ISLAND static bool is_call(uint32_t code) {
          (code & 0xFEFFF800) == 0xD63F0800;
 }
 
+// Native text is read guarded, since a stale word may point into an image that is being unloaded.
+CS_ISLAND static bool read_code(const struct cs_world *world, const struct cs_code *code,
+                                uint64_t at, uint32_t *word) {
+  return code->collectible || code->kind == CS_CODE_NATIVE
+             ? cs_mem_read_guarded(&world->mem, at, word, sizeof *word)
+             : cs_mem_read(&world->mem, at, word, sizeof *word);
+}
+
 CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
   struct cs_code code;
   uint32_t before;
   if (ip < 4 || ip % 4 != 0 || cs_codemap_find(world, ip - 1, &code) != CS_STOP_NONE) return false;
   if (!cs_code_is_managed(&code) && code.kind != CS_CODE_NATIVE) return false;
   if (ip - code.begin < 4) return false;
-  // Native text is read guarded, since a stale word may point into an image that is being unloaded.
-  bool read = code.collectible || code.kind == CS_CODE_NATIVE
-                  ? cs_mem_read_guarded(&world->mem, ip - 4, &before, sizeof before)
-                  : cs_mem_read(&world->mem, ip - 4, &before, sizeof before);
-  return read && is_call(before);
+  return read_code(world, &code, ip - 4, &before) && is_call(before);
 }
 
 // The call has its return address in lr, which its callee may keep anywhere. But the helper is
@@ -38,9 +42,7 @@ CS_ISLAND uint64_t cs_bridge_call_in_progress(const struct cs_walk *walk, uint64
       noted.kind != CS_CODE_R2R)
     return ip;
   for (uint64_t at = ip; at - ip < LONGEST_WAY && at + 4 <= noted.end; at += 4) {
-    bool read = noted.collectible ? cs_mem_read_guarded(&walk->world->mem, at, &code, sizeof code)
-                                  : cs_mem_read(&walk->world->mem, at, &code, sizeof code);
-    if (!read) return ip;
+    if (!read_code(walk->world, &noted, at, &code)) return ip;
     if (is_call(code)) return at + 4;
     if ((code >> 26 & 7) == BRANCHES && (code & HINT_MASK) != HINT) return ip;
   }
