@@ -171,7 +171,7 @@ void cs_asks_count_unanswered(uint64_t now_ns) {
 
 // What a quarter of the threads exceed: the others may have made a system call soon, in which a
 // signal is taken. Within a count of cs_sample_ring.ran_on, times are taken for evenly distributed.
-static double ran_on_us(void) {
+static double quarter_ran_on_us(void) {
   uint64_t count[CS_RAN_ON_COUNT], all = 0, before = 0;
   unsigned i = 0;
   for (unsigned k = 0; k < CS_RAN_ON_COUNT; k++)
@@ -183,10 +183,19 @@ static double ran_on_us(void) {
   return (least + (most - least) * part) / 1000;
 }
 
+double cs_ask_ran_on_us(void) {
+  double us = quarter_ran_on_us();
+  return us < LONG_US ? 0 : us;
+}
+
+void cs_ask_forget_ran_on(void) {
+  for (unsigned k = 0; k < CS_RAN_ON_COUNT; k++) cs_store_relaxed(&cs_agent.ring.ran_on[k], 0u);
+}
+
 bool cs_ask_ran_on(char *text, size_t size) {
-  double us = ran_on_us();
+  double us = cs_ask_ran_on_us();
   text[0] = '\0';
-  if (us < LONG_US) return false;
+  if (us == 0) return false;
   (void)snprintf(text, size,
                  "a quarter of the threads ran on for %.0f us or more until they took the signal "
                  "for a sample: what runs for less than that before a system call is shown as the "

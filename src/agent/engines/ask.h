@@ -28,6 +28,10 @@ void cs_asks_check(uint64_t now_ns);             // now and then: checks whether
                                                  // ours
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten
 void cs_asks_end(void);                          // from then on, no thread is asked
+// Returns how long, in us, a quarter of the threads ran on at least until they took the signals
+// that asked for samples; 0: too short to matter, or not known yet.
+double cs_ask_ran_on_us(void);
+void cs_ask_forget_ran_on(void);  // of the signals up to now
 // Writes a sentence on how long threads ran on until they took the signals that asked for samples.
 // Returns false, and writes an empty one, if that was too short to matter, or is not known yet.
 enum { CS_RAN_ON_BYTES = 200 };

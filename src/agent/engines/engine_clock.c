@@ -5,6 +5,10 @@
 // very scan preempted it on this processor. A thread that only waits for a processor, or has gone
 // to sleep, used its time elsewhere than where it is now, and is left alone.
 //
+// On another processor, a thread runs on until the signal arrives, and may have made a system call
+// meanwhile. Where that takes long, scans go from processor to processor, chosen at random, and ask
+// only the thread that they have preempted there, which stands for those on the other processors.
+//
 // What a sample stands for does not depend on its own moment, so each moment of CPU time counts the
 // same, however long its thread lives. It is the mean time between two scans, times a factor: the
 // CPU time that threads have used lately, for each sample, including what scans have missed. A gap
@@ -32,6 +36,7 @@
 #include "engines/ask.h"
 #include "engines/engine.h"
 #include "engines/kept_files.h"
+#include "engines/processors.h"
 #include "life/seccomp.h"
 #include "threads/sleeper.h"
 
@@ -49,7 +54,8 @@ enum {
   PRIOR = 16,         // samples of one time between two scans each, with which the factor begins
   LATELY = 256,       // scans that the factor remembers
   LONGEST = 3,        // a gap of more times the usual one is much longer
-  MOST_STOPPED = 64,
+  MOST_PINNED = 64,
+  WORTH_US = 5,  // for each processor: less is not worth that scans see one of them
 };
 
 // Between two scans, half a period to one and a half pass. So when a scan finds a thread running,
@@ -83,6 +89,12 @@ static struct {
   uint64_t taken_ns;              // when the last scan was
   double gap_ns;                  // the usual time from one to the next, with those left out
   struct cs_pinned_list stopped;  // threads that have run since the last scan but do not now
+  struct cs_pinned_list running;  // with `chosen`: threads that run on others
+  double chosen;     // the probability with which the next scan's processor was chosen; 0: it asks
+                     // the threads on all processors
+  double ran_on_us;  // why it was chosen
+  unsigned choice;   // among so many
+  bool decided;      // whether it is to be chosen at all
 } scans;
 
 // ---- Moments ----
@@ -98,6 +110,21 @@ static void plan(uint64_t now_ns, bool late) {
   if (period < rest_ns) period = rest_ns;
   scans.weight_ns = period;
   scans.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&scans.random) % (period + 1);
+}
+
+// Chooses the processor of the next scan, if signals to others take long: the more processors there
+// are, the fewer of the running threads are on the one that is chosen.
+static void choose_processor(void) {
+  if (scans.chosen == 0) {
+    double us = scans.decided ? 0 : cs_ask_ran_on_us();
+    if (us == 0) return;
+    scans.decided = true;
+    scans.choice = cs_processors_begin();
+    if (scans.choice == 0 || us < WORTH_US * scans.choice) return;
+    scans.ran_on_us = us;
+    cs_ask_forget_ran_on();
+  }
+  scans.chosen = cs_processors_move(cs_random_next(&scans.random));
 }
 
 // By default, the kernel may wake a thread some 50 us late to save power, and then lets it wait for
@@ -134,7 +161,7 @@ static uint64_t last_ran(uint32_t id, uint32_t tid) {
 }
 
 // Returns whether the thread sleeps in a system call. Most threads that have run since the last
-// scan do. This costs a fifth of waits_here, which costs a third of last_ran.
+// scan do. This costs a fifth of runs_on, which costs a third of last_ran.
 static bool sleeps(struct cs_thread *thread) {
   struct cs_sleeper spare, *sleeper = cs_sleeper_open(thread, &spare);
   uint64_t sp, ip;
@@ -143,16 +170,17 @@ static bool sleeps(struct cs_thread *thread) {
   return yes;
 }
 
-// Returns whether the thread is runnable, and last ran on this processor. proc(5), "stat": of the
-// fields after the name the first is the state, the 37th the processor.
-static bool waits_here(const struct cs_agent_thread *t, int processor) {
+// Returns the processor on which the thread runs, or last ran and is about to run again; negative:
+// it does neither, or that is not known. proc(5), "stat": of the fields after the name the first is
+// the state, the 37th the processor.
+static int runs_on(const struct cs_agent_thread *t) {
   char text[512];
-  if (!cs_kept_read(t->id, t->tid, CS_KEPT_STAT, text, sizeof text)) return false;
+  if (!cs_kept_read(t->id, t->tid, CS_KEPT_STAT, text, sizeof text)) return -1;
   const char *at = strrchr(text, ')');
-  if (at == NULL || !cs_has_prefix(at, ") R ")) return false;
+  if (at == NULL || !cs_has_prefix(at, ") R ")) return -1;
   at++;
   for (int field = 1; field < 37 && at != NULL; field++) at = strchr(at + 1, ' ');
-  return at != NULL && strtol(at, NULL, 10) == processor;
+  return at != NULL ? (int)strtol(at, NULL, 10) : -1;
 }
 
 // Returns the thread that this one has preempted: the last one that ran on this processor, and, by
@@ -165,7 +193,7 @@ static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   bool asked = false;
   for (size_t i = 0; i < scans.stopped.count; i++) {
     const struct cs_pinned *p = &scans.stopped.at[i];
-    if (sleeps(p->thread) || !waits_here(p->agent, processor)) continue;
+    if (sleeps(p->thread) || runs_on(p->agent) != processor) continue;
     uint64_t own = asked ? 0 : last_ran(0, cs_load_relaxed(&cs_agent.tid));
     // `own` is later than `began_ns` if a tick has come meanwhile.
     if (own != 0) since = own - SAME_NS - (cs_clock_now_ns() - began_ns);
@@ -192,10 +220,15 @@ static void account_for(uint64_t used_ns) {
   account.missing_ns += (double)used_ns;
 }
 
+// Returns for how many threads that ran at that moment, on average, a sample stands.
+static double stands_for(void) {
+  return scans.chosen > 0 ? 1 / scans.chosen : 1;
+}
+
 static uint64_t weight_of(const struct cs_agent_thread *t) {
   double used = (double)(t->clock_to - t->clock_from);
   double missing = used - (double)t->represented_ns - LEAD * account.usual_ns;
-  return (uint64_t)corrected(account.usual_ns, missing / PART);
+  return (uint64_t)corrected(account.usual_ns * stands_for(), missing / PART);
 }
 
 // A thread that has not taken its last signal yet is not sent another; then its next sample stands
@@ -205,7 +238,7 @@ static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
   t->represented_ns += weight;
   t->owed_scan_ns += weight;
   if (cs_ask_sample(t, thread, CS_ASKED_SCAN, t->owed_scan_ns)) t->owed_scan_ns = 0;
-  account.found++;
+  account.found += stands_for();
   account.missing_ns -= (double)weight;
 }
 
@@ -218,10 +251,12 @@ static bool scan_thread(struct cs_agent_thread *t, void *data) {
   t->clock_to = cs_cpu_ns_of(t->tid);
   if (t->clock_to == 0) t->clock_to = clock;  // it has just ended
   account_for(t->clock_to - before);
-  if (t->clock_to > clock)
+  bool runs = t->clock_to > clock;
+  struct cs_pinned_list *list = runs ? &scans.running : &scans.stopped;
+  if (runs && scans.chosen == 0)
     ask(t, t->thread);
-  else if (scans.stopped.count < MOST_STOPPED)
-    (void)cs_pinned_add(&scans.stopped, t);
+  else if (list->count < MOST_PINNED)
+    (void)cs_pinned_add(list, t);
   return true;
 }
 
@@ -242,19 +277,33 @@ static void end_scan(double used_ns, double gap_ns) {
   scans.lasted_ns += gap_ns - scans.lasted_ns / COSTS;
 }
 
+static void unpin(struct cs_pinned_list *list) {
+  for (size_t i = 0; i < list->count; i++) cs_thread_unpin(list->at[i].thread);
+  list->count = 0;
+}
+
+// To look at one of the threads that run elsewhere is enough: the others' turn comes.
+static void note_processors(bool ran_here) {
+  if (ran_here) cs_processors_add(sched_getcpu(), 1);
+  size_t count = scans.running.count;
+  if (count == 0) return;
+  size_t at = cs_random_next(&scans.random) % count;
+  cs_processors_add(runs_on(scans.running.at[at].agent), (double)count);
+}
+
 static void scan(uint64_t now_ns) {
   double before = account.all_ns, gap_ns = (double)(now_ns - scans.taken_ns) + 1;
   scans.taken++;
   scans.taken_ns = now_ns;
-  scans.stopped.count = 0;
   begin_scan();
   account_for(cs_take_seq(&account.ended_ns, 0));
   cs_threads_visit(scan_thread, NULL);
   end_scan(account.all_ns - before, gap_ns);
-  if (scans.stopped.count == 0) return;
   const struct cs_pinned *preempted = find_preempted(now_ns);
   if (preempted != NULL) ask(preempted->agent, preempted->thread);
-  for (size_t i = 0; i < scans.stopped.count; i++) cs_thread_unpin(scans.stopped.at[i].thread);
+  if (scans.chosen > 0) note_processors(preempted != NULL);
+  unpin(&scans.stopped);
+  unpin(&scans.running);
 }
 
 static void scan_and_time(uint64_t now_ns) {
@@ -302,6 +351,8 @@ static bool begin(struct cs_error *why) {
 static void end(void) {
   cs_kept_end();
   cs_pinned_free(&scans.stopped);
+  cs_pinned_free(&scans.running);
+  cs_processors_end();
 }
 
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
@@ -317,7 +368,7 @@ static void stop(struct cs_agent_thread *t) {
 }
 
 static uint64_t interval(void) {
-  return (uint64_t)account.usual_ns;
+  return (uint64_t)(account.usual_ns * stands_for());
 }
 
 // What scans have found since the thread was last asked.
@@ -339,22 +390,31 @@ static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_n
   scans.lateness += ((late ? 1.0 : 0.0) - scans.lateness) / MEMORY;
   scans.late += late;
   if (!late || scans.lateness > HOPELESS) scan_and_time(now_ns);
-  plan(now_ns, late);
+  uint64_t began = cs_clock_now_ns();
+  choose_processor();
+  plan(now_ns + cs_clock_now_ns() - began, late);
   *next_ns = scans.due_ns;
   return true;
 }
 
 static const char *unseen(void) {
   static char text[200 + CS_RAN_ON_BYTES];
-  char ran_on[CS_RAN_ON_BYTES];
+  char why[CS_RAN_ON_BYTES] = "";
   double seconds = (double)(cs_clock_now_ns() - scans.begin_ns) / 1e9;
   if (scans.taken + scans.late < FIRST) return "";  // not known yet
+  if (scans.chosen > 0)
+    (void)snprintf(why, sizeof why,
+                   "each sees one of %u processors, because a quarter of the threads on others ran "
+                   "on for %.0f us or more",
+                   scans.choice, scans.ran_on_us);
+  else
+    (void)cs_ask_ran_on(why, sizeof why);
   (void)snprintf(text, sizeof text,
                  "%.0f scans a second at random moments%s; %.1f %% of them were late and left out"
                  "%s%s",
                  (double)scans.taken / seconds, scans.lateness > HOPELESS ? ", but most late" : "",
                  100.0 * (double)scans.late / (double)(scans.taken + scans.late + 1),
-                 cs_ask_ran_on(ran_on, sizeof ran_on) ? "; " : "", ran_on);
+                 why[0] != '\0' ? "; " : "", why);
   return text;
 }
 

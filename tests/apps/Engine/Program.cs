@@ -148,6 +148,39 @@ static class Program
         Console.WriteLine($"new {inNew}\nthread {FaultsOfThread() - begin}");
     }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Burst(int rounds) => Work(rounds);
+
+    // Reading the thread's clock is a system call, so bursts are timed many at a time, without anything between them.
+    static double NsOfBurst(int rounds, int count)
+    {
+        long from = Used();
+        for (int i = 0; i < count; i++) Burst(rounds);
+        return (double)(Used() - from) / count;
+    }
+
+    // Never computes for more than some 60 us between two system calls.
+    static void Bursts(long ms)
+    {
+        using SafeFileHandle zeros = File.OpenHandle("/dev/zero");
+        byte[] block = new byte[1 << 20];
+        NsOfBurst(10_000, 5000);
+        int rounds = (int)(60_000 / NsOfBurst(10_000, 5000) * 10_000);
+        long from = Used();
+        double bursts = 0;
+        while (Used() - from < ms * 1_000_000)
+        {
+            double ns = NsOfBurst(rounds, 20);
+            for (int i = 0; i < 500; i++)
+            {
+                Burst(rounds);
+                RandomAccess.Read(zeros, block, 0);
+            }
+            bursts += ns * 520;
+        }
+        Console.WriteLine($"bursts {bursts / (Used() - from):0.0000}");
+    }
+
     // It takes SIGURG after half of its time, and counts from when none has come for a while: the agent needs a processor to notice.
     static void Signal(long ms)
     {
@@ -170,6 +203,7 @@ static class Program
         long ms = long.Parse(args[1]);
         if (args[0] == "shares") Shares(ms);
         if (args[0] == "kernel") Kernel(ms);
+        if (args[0] == "bursts") Bursts(ms);
         if (args[0] == "faults") Faults(ms);
         if (args[0] == "signal") Signal(ms);
         if (args[0] == "burn")

@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 
 #include "base/clock.h"
 #include "engines/ask.h"
+#include "engines/engine.h"
 #include "support/engine_run.h"
 
 // ---- Where a sandbox refuses what it needs ----
@@ -169,6 +171,55 @@ static void time_that_no_scan_has_met_is_made_up_for_once(void **state) {
   measure_in_tries(make_up_for_it_once);
 }
 
+// ---- Where signals to other processors take long ----
+
+static cpu_set_t mask_of_scans(void) {
+  cpu_set_t mask;
+  assert_int_equal(sched_getaffinity(0, sizeof mask, &mask), 0);
+  return mask;
+}
+
+// Signals have taken long so far. From then on, each scan is on one processor, and its samples
+// stand for both threads all the same.
+static bool one_processor_stands_for_all(char why[128]) {
+  enum { BOTH = 2 };
+  pthread_t threads[BOTH];
+  cpu_set_t before = mask_of_scans();
+  unsigned on_one = 0, scanned = 0;
+  char engine_why[256];
+  begin(499, CS_WIRE_ENGINE_CLOCK);
+  cs_asks_begin();
+  cs_store_relaxed(&cs_agent.tid, own_tid());
+  cs_add_relaxed(&cs_agent.ring.ran_on[8], 1000u);  // 128 to 256 us
+  burnt = counted = false;
+  for (int i = 0; i < BOTH; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, live_on, NULL), 0);
+  while (!cs_load_acquire(&counted)) {
+    struct timespec until = cs_timespec_of(cs_engines_poll(cs_clock_now_ns()));
+    cpu_set_t now = mask_of_scans();
+    on_one += CPU_COUNT(&now) == 1;
+    scanned++;
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+  }
+  for (int i = 0; i < BOTH; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  struct sums sums = drain();
+  bool is_said = strstr(cs_engine_clock.unseen(), "processors, because") != NULL;
+  cs_threads_sweep_native();
+  cs_threads_stop();
+  double share = (double)sums.weight / (double)told(engine_why).cpu_ns;
+  end();
+  cpu_set_t after = mask_of_scans();
+  assert_true(CPU_EQUAL(&before, &after));
+  (void)snprintf(why, 128, "samples stand for %.3f of the time; %u of %u scans on one processor%s",
+                 share, on_one, scanned, is_said ? "" : "; not said");
+  return share > 0.75 && share < 1.3 && on_one > scanned * 3 / 4 && is_said;
+}
+
+static void a_scan_of_one_processor_stands_for_all(void **state) {
+  (void)state;
+  measure_in_tries(one_processor_stands_for_all);
+}
+
 // ---- When scans come ----
 
 enum { SLEEPERS = 60, SCANS = 100 };
@@ -277,6 +328,7 @@ int main(void) {
       cmocka_unit_test_teardown(what_is_refused_is_told, end_failed),
       cmocka_unit_test_teardown(samples_stand_for_the_time_that_threads_have_used, end_failed),
       cmocka_unit_test_teardown(time_that_no_scan_has_met_is_made_up_for_once, end_failed),
+      cmocka_unit_test_teardown(a_scan_of_one_processor_stands_for_all, end_failed),
       cmocka_unit_test_teardown(a_costly_scan_does_not_delay_the_next_one, end_failed),
       cmocka_unit_test_teardown(scans_take_a_part_of_what_the_program_uses, end_failed),
   };

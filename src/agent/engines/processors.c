@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// How many threads were found lately is a sum in which each choice makes earlier ones count less.
+// The runtime sets the processors of each of its threads, so a filter that kills for the call would
+// have ended the program before.
+//
+// Invariant: a choice depends only on what was found before it, so its probability is known.
+// Signal-safe: no.
+#include "engines/processors.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { MEMORY = 64 };
+
+#define FEW 0.001     // threads found lately on a processor that is no longer chosen
+#define SPREAD 0.125  // the part of all choices in which the processors are equally likely
+
+static struct {
+  double found[CPU_SETSIZE];
+  cpu_set_t before;  // where the thread may run, but for the moves
+  int at;            // where the last move went; negative: there was none
+} here;
+
+unsigned cs_processors_begin(void) {
+  memset(&here, 0, sizeof here);
+  here.at = -1;
+  return sched_getaffinity(0, sizeof here.before, &here.before) == 0
+             ? (unsigned)CPU_COUNT(&here.before)
+             : 0;
+}
+
+void cs_processors_add(int processor, double threads) {
+  if (processor >= 0 && processor < CPU_SETSIZE) here.found[processor] += threads;
+}
+
+static bool move_to(int processor) {
+  cpu_set_t only;
+  if (processor == here.at) return true;
+  CPU_ZERO(&only);
+  CPU_SET((unsigned)processor, &only);
+  if (sched_setaffinity(0, sizeof only, &only) != 0) return false;
+  here.at = processor;
+  return true;
+}
+
+static bool is_used(int processor) {
+  return here.found[processor] >= FEW && CPU_ISSET((unsigned)processor, &here.before);
+}
+
+// Returns one of the used processors, of which there are `count`, and its probability.
+static int choose(double point, unsigned count, double sum, double *probability) {
+  int last = -1;
+  for (int i = 0; i < CPU_SETSIZE && point >= 0; i++) {
+    if (!is_used(i)) continue;
+    *probability = SPREAD / count + (1 - SPREAD) * here.found[i] / sum;
+    point -= *probability;
+    last = i;
+  }
+  return last;
+}
+
+double cs_processors_move(uint64_t random) {
+  unsigned count = 0;
+  double sum = 0, probability = 1;
+  for (int i = 0; i < CPU_SETSIZE; i++) {
+    here.found[i] -= here.found[i] / MEMORY;
+    if (!is_used(i)) continue;
+    count++;
+    sum += here.found[i];
+  }
+  if (count == 0) return 1;
+  int next = choose((double)(random >> 11) * 0x1p-53, count, sum, &probability);
+  return move_to(next) ? probability : 0;
+}
+
+void cs_processors_end(void) {
+  if (here.at >= 0) (void)sched_setaffinity(0, sizeof here.before, &here.before);
+  here.at = -1;
+}
