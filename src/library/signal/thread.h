@@ -105,6 +105,7 @@ struct cs_thread {
   uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet
   uint32_t walkers;         // how many walks pin it: ThreadDestroyed waits for 0 (contract: C18)
   uint32_t ahead;           // snapshot/round.c: 1 + its place there; 0: not met yet
+  uint32_t blocks;          // threads/ask.c: 1: it was found to block the signal. Atomic
   uint32_t room;            // enum cs_stack_room, of a native thread: threads/native_stack.c
   uint32_t ending;          // 1: ThreadDestroyed has begun, and the runtime's Thread goes with it
   struct cs_altstack altstack;

@@ -17,8 +17,6 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-enum { CHECK_MS = 20 };  // between two checks whether a thread that was asked has fallen asleep
-
 // Returns 0 if the calling thread has no ThreadID.
 static uint64_t clr_thread_of_caller(void) {
   struct cs_thread *thread = cs_registry_self();
@@ -97,10 +95,13 @@ static void prepare(struct cs_request *request, uint32_t flags, const struct cs_
 static enum cs_ask await_ahead(struct cs_request **request, struct cs_thread *thread,
                                const struct cs_ahead *ahead, bool *ask_alone,
                                struct cs_error *err) {
-  uint32_t ms = 0, tid = ahead->request->tid;
-  for (; !cs_request_wait(ahead->request, CHECK_MS); ms += CHECK_MS) {
+  uint32_t ms = 0, wait_ms = CS_FIRST_LOOK_MS, tid = ahead->request->tid;
+  unsigned blocked = 0;
+  for (; !cs_request_wait(ahead->request, wait_ms); ms += wait_ms, wait_ms = CS_LOOK_MS) {
     (*request)->capture.asleep = cs_asleep_walk(*request, thread, 0);
-    if (!(*request)->capture.asleep && ms < cs_threads.answer_timeout_ms) continue;
+    if (!(*request)->capture.asleep && ms < cs_threads.answer_timeout_ms &&
+        !cs_request_is_vain(ahead->request, &blocked))
+      continue;
     cs_round_give_back(thread, ahead);
     if ((*request)->capture.asleep) return CS_ASK_ANSWERED;
     (void)cs_request_release(*request);

@@ -32,6 +32,9 @@ enum {
   // While the runtime is suspended. A thread that is switched out takes the signal before it
   // continues.
   ALTSTACK_MS = 10,
+  // How often to look whether a thread that does not answer blocks the signal. Some threads block
+  // signals for a moment, for example while they start another one.
+  LOOKS = 2,
 };
 
 uint32_t cs_processors(void) {
@@ -196,6 +199,25 @@ static bool is_circular(const struct cs_request *request) {
   return false;
 }
 
+// ---- A thread that blocks the signal ----
+
+// A thread that serves a request blocks the signal as well, and is not meant.
+static bool is_blocked(const struct cs_request *request) {
+  struct cs_thread_status status;
+  return cs_thread_status(request->tid, &status) &&
+         (status.blocked >> (cs_threads.signal_number - 1) & 1) != 0 &&
+         find(CS_REQUEST_WALKING, 0, request->tid) == NULL &&
+         find(CS_REQUEST_HELD, 0, request->tid) == NULL;
+}
+
+bool cs_request_is_vain(const struct cs_request *request, unsigned *blocked) {
+  struct cs_thread *thread = request->thread;
+  *blocked = is_blocked(request) ? *blocked + 1 : 0;
+  if (*blocked == 0) cs_store_relaxed(&thread->blocks, 0u);
+  if (*blocked >= LOOKS) cs_store_relaxed(&thread->blocks, 1u);
+  return cs_load_relaxed(&thread->blocks) != 0;
+}
+
 // ---- The signal, and the answer ----
 
 // The time is up. Returns whether the answer came at the last moment after all.
@@ -232,8 +254,13 @@ bool cs_request_wait(struct cs_request *request, uint32_t ms) {
 }
 
 static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
-  uint64_t until = deadline_ns(ms);
+  uint64_t until = deadline_ns(ms), look = deadline_ns(CS_FIRST_LOOK_MS);
+  unsigned blocked = 0;
   if (request->flags & CS_REQUEST_HOLD) until = hold_end(until);
+  for (; look < until; look = deadline_ns(CS_LOOK_MS)) {
+    if (wait_until(request, look)) return true;
+    if (cs_request_is_vain(request, &blocked)) return give_up(request, sequence);
+  }
   return wait_until(request, until) || give_up(request, sequence);
 }
 
@@ -245,6 +272,11 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
     return CS_ASK_NO_ANSWER;
   }
   uint32_t tid = request->tid;
+  unsigned blocked = 0;
+  if (cs_load_relaxed(&request->thread->blocks) != 0 && cs_request_is_vain(request, &blocked)) {
+    set_word(request, sequence, CS_REQUEST_FREE);
+    return cs_request_explain(tid, 0, err);
+  }
   uint64_t hold_until = deadline_ns(cs_threads.hold_timeout_ms);
   if (flags & CS_REQUEST_HOLD) hold_until = hold_end(hold_until);
   cs_store_release(&request->requester, (uint32_t)gettid());

@@ -33,6 +33,11 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
                             struct cs_error *err);
 // Waits for the answer for `ms`, without giving the request up. Returns whether it has come.
 bool cs_request_wait(struct cs_request *request, uint32_t ms);
+// Looks whether the thread of a request that is not answered yet blocks the signal. `*blocked` is 0
+// before the first look, and counts those in a row that found it so. Returns whether the request
+// should be given up: after two of them, or one if the thread was found to block it before.
+enum { CS_FIRST_LOOK_MS = 2, CS_LOOK_MS = 20 };  // when to look, after the signal and a look
+bool cs_request_is_vain(const struct cs_request *request, unsigned *blocked);
 // Sets `err` to why the thread has not answered.
 enum cs_ask cs_request_explain(uint32_t tid, uint32_t ms, struct cs_error *err);
 enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,

@@ -165,6 +165,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->sampling = 0;
   cs_store_relaxed(&thread->ending, 0u);
   cs_store_relaxed(&thread->ahead, 0u);
+  cs_store_relaxed(&thread->blocks, 0u);
   cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
   cs_store_relaxed(&thread->asked, 0u);
   cs_store_release(&thread->reported.times, 0u);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "life/epoch.h"
 #include "life/error.h"
 #include "life/start.h"
@@ -22,6 +23,7 @@
 #include "threads/ask.h"
 #include "threads/registry.h"
 #include "threads/stackmap.h"
+#include "threads/threads.h"
 
 static void end_target(struct target *target) {
   target_end(target);
@@ -148,6 +150,25 @@ static void a_target_that_blocks_the_signal_is_reported_and_its_late_answer_igno
   assert_true(cs_request_release(slot));
   clrsnap_stop();
   start(NULL);
+  expect_walk(target);
+  end_target(target);
+}
+
+// A caller may have suspended the runtime meanwhile, so it must not wait for the whole time-out.
+static void a_target_that_blocks_the_signal_is_not_waited_for(void **state) {
+  (void)state;
+  enum { WALKS = 50 };
+  struct seen seen = {0};
+  struct target *target = target_start((struct target_opts){.block_signal = true});
+  uint64_t began = cs_clock_now_ns();
+  for (int i = 0; i < WALKS; i++)
+    assert_int_equal(clrsnap_walk(target_id(target), see, &seen, NULL, NULL),
+                     CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  assert_non_null(strstr(clrsnap_last_error(), "blocks signal"));
+  assert_true(cs_clock_now_ns() - began < cs_threads.answer_timeout_ms * 1000000ull);
+  all_slots_are_free();
+  atomic_store(&target->unblock, true);
+  while (atomic_load(&target->unblock)) (void)usleep(100);
   expect_walk(target);
   end_target(target);
 }
@@ -587,6 +608,7 @@ int main(void) {
       TEST(a_thread_known_by_attach_introduces_itself),
       TEST(the_alternate_stack_is_swapped_and_put_back),
       TEST(a_target_that_blocks_the_signal_is_reported_and_its_late_answer_ignored),
+      TEST(a_target_that_blocks_the_signal_is_not_waited_for),
       TEST(a_target_whose_stack_is_small_is_sent_no_signal),
       TEST(a_target_that_is_gone_is_invalid),
       TEST(an_unknown_thread_id_gives_no_callback),
