@@ -18,6 +18,7 @@ before: FAKE golden
         11 samples, 22.00 ms of CPU time in T s, cpu mode at 499 Hz, .NET 10.0.12
 after : FAKE later
         22 samples, 44.00 ms of CPU time in T s, cpu mode at 499 Hz, .NET 10.0.12
+9 % of the stacks before and 0 % of those after lack callers beyond the depth limit: totals differ for that alone; record both with the same, higher --depth
 numbers are percent of each recording's CPU time
 
 What grew
@@ -43,6 +44,22 @@ grep -q '^clrsnap:   engines differ (perf, clock): shares may differ' err || fai
 grep -q '^engines differ (perf, clock)' x.md || fail "the engines are not in Markdown: $(cat x.md)"
 run 0 "$CLRSNAP" diff perf.clrsnap clock.clrsnap
 grep -q '^engines differ (perf, clock)' out || fail "the engines are not in the text: $(cat out)"
+
+# So has the kernel's part of a stack, in whichever recording it is.
+run 0 "$CLRSNAP" record -o kernel.clrsnap -- "$FAKE" kernel
+for pair in 'perf kernel after' 'kernel perf before'; do
+  read -r one other which <<< "$pair"
+  run 0 "$CLRSNAP" diff $one.clrsnap $other.clrsnap
+  grep -q "^only the recording $which has the frames of --kernel: shares differ for that alone" out || fail "$pair: $(cat out)"
+  run 0 "$CLRSNAP" diff -o x.json $one.clrsnap $other.clrsnap
+  python3 - "$which" << 'X' || fail "$pair: the reason is not in JSON"
+import json, sys
+reasons = json.load(open("x.json"))["modes"][0]["diff"]["reasons"]
+assert len(reasons) == 1 and reasons[0].startswith(f"only the recording {sys.argv[1]} has the frames of --kernel"), reasons
+X
+done
+run 0 "$CLRSNAP" diff kernel.clrsnap kernel.clrsnap
+grep -q 'has the frames of' out && fail "both have the kernel's frames: $(cat out)"
 
 # In the recording's unit a sample is 2 ms: Sum had 5 of them and has 12.
 run 0 "$CLRSNAP" diff --normalize none --top 1 before.clrsnap after.clrsnap
@@ -123,6 +140,7 @@ condition() { # EXIT_CODE CONDITION [OPTIONS...], and the sentences on standard 
   grep -v 'which is not compared$' err > sentences
   same sentences
 }
+deep='9 % of the stacks before and 0 % of those after lack callers beyond the depth limit: totals differ for that alone; record both with the same, higher --depth'
 alarm='chance of a false alarm (sampling shows as much, if the truth is the limit)'
 condition 3 'alloc:self(System.Linq*) > +30pt' <<X
 clrsnap: --fail-if 'alloc:self(System.Linq*) > +30pt' holds
@@ -137,6 +155,7 @@ X
 condition 0 'self(System.Linq.*) > +5%' <<X
 clrsnap: --fail-if 'self(System.Linq.*) > +5%' is not significant, so it does not hold
 clrsnap:   45.45 % of CPU time before, 54.55 % after: +20.0 %, 95 % interval -38.5 % to +180.4 %
+clrsnap:   $deep
 clrsnap:   $alarm 36 %; below 2.5 % is significant
 X
 condition 0 'alloc:total(Shop.Cart<*>.Work) > +1%' <<X
@@ -146,6 +165,7 @@ X
 condition 0 'self(System.Linq.*) > +5%' --normalize none --mode cpu <<X
 clrsnap: --fail-if 'self(System.Linq.*) > +5%' is not significant, so it does not hold
 clrsnap:   10.00 ms of CPU time before, 24.00 ms after: +140.0 %, 95 % interval -11.8 % to +553.0 %
+clrsnap:   $deep
 clrsnap:   $alarm 5.5 %; below 2.5 % is significant
 X
 run 3 "$CLRSNAP" diff -o several.md -o several.json --fail-if 'alloc:self(*.Sum) > +5%' two.clrsnap three.clrsnap

@@ -593,6 +593,11 @@ int main(int argc, char **argv) {
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
     send_engine(CS_WIRE_ENGINE_CLOCK, 2000000);
     finish(0, 0, 0);
+  } else if (strcmp(what, "kernel") == 0) {  // one sample of three is in the kernel
+    describe();
+    for (int i = 0; i < 2; i++) SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+    SAMPLE(1, CS_STOP_BASE, 1000, CS_WIRE_FRAME_IN_KERNEL | 0xffff81000000, MANAGED(MAIN, 0));
+    finish(3, 0, 0);
   } else if (strcmp(what, "missed") == 0) {  // CPU time, of which no sample was taken
     describe();
     send_engine(CS_WIRE_ENGINE_CLOCK, 310000000);

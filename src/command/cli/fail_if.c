@@ -107,7 +107,7 @@ static void say_verdict(const struct cs_condition *c, const struct cs_verdict *v
   cs_print(stderr, "\n");
   if (d->idle_weight[0] + d->idle_weight[1] > 0)
     cs_print(stderr, "clrsnap:   without idle threads; --idle has them\n");
-  cs_diff_put_engines(d, "clrsnap:   ", stderr);
+  cs_diff_put_reasons(d, "clrsnap:   ", stderr);
   if (!v->measured_more) return;
   cs_print(stderr,
            "clrsnap:   chance of a false alarm (sampling shows as much, if the truth is the limit) "

@@ -194,7 +194,7 @@ static void put_mode(const struct section *s, const struct cs_details *details,
   cs_put_left_out(out, cs_mode_of(d->before), d->idle_weight[0]);
   put_facts("after ", &d->profile.facts, details, out);
   cs_put_left_out(out, cs_mode_of(&d->profile.facts), d->idle_weight[1]);
-  cs_diff_put_engines(d, "", out);
+  cs_diff_put_reasons(d, "", out);
   put_table(s, true, detail, out);
   put_table(s, false, detail, out);
   cs_markdown_code_end(out);

@@ -110,7 +110,7 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   cs_put_left_out(out, cs_mode_of(d->before), d->idle_weight[0]);
   put_facts("after ", &d->profile.facts, out);
   cs_put_left_out(out, cs_mode_of(&d->profile.facts), d->idle_weight[1]);
-  cs_diff_put_engines(d, "", out);
+  cs_diff_put_reasons(d, "", out);
   const char *words;
   (void)unit_of(d, whole, &words);
   if (d->normalize == CS_NORMALIZE_TOTAL)

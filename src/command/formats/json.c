@@ -143,12 +143,29 @@ void cs_put_json_tables(struct cs_json_writer *j, const struct cs_profile *p) {
   cs_json_close(j, "]");
 }
 
+// "reasons":[...]: a sentence each.
+static void put_reasons(struct cs_json_writer *j, const struct cs_diff *d) {
+  char *text = NULL;
+  size_t len;
+  FILE *lines = open_memstream(&text, &len);
+  cs_json_open(j, "reasons", '[');
+  if (lines != NULL) {
+    cs_diff_put_reasons(d, "", lines);
+    bool written = fclose(lines) == 0;
+    for (char *line = written ? strtok(text, "\n") : NULL; line != NULL; line = strtok(NULL, "\n"))
+      cs_json_text(j, NULL, line);
+  }
+  cs_json_close(j, "]");
+  free(text);
+}
+
 void cs_put_json_scale(struct cs_json_writer *j, const struct cs_diff *d) {
   cs_json_text(j, "normalize", cs_normalize_token(d->normalize));
   cs_json_open(j, "scale", '{');
   cs_json_real(j, "samples", d->samples_scale);
   cs_json_real(j, "weight", d->weight_scale);
   cs_json_close(j, "}");
+  put_reasons(j, d);
 }
 
 void cs_put_json_only(struct cs_json_writer *j, const struct cs_profile *p) {

@@ -125,6 +125,7 @@ function fillDiffFacts(f, diff) {
     none: "as recorded, not made comparable"}[diff.normalize]);
   if (f.runtime) fact(".NET %s", diff.facts.runtime === f.runtime ? f.runtime :
     `${diff.facts.runtime} → ${f.runtime}`);
+  for (const reason of diff.reasons) fact("%s", reason, "", "bad");
 }
 
 // The sentence in place of the graph, which says why there is none.

@@ -138,13 +138,62 @@ bool cs_profile_has_own(const struct cs_profile *p, size_t node) {
          (p->diff != NULL && (p->diff->samples[node] > 0 || p->diff->weight[node] > 0));
 }
 
-void cs_diff_put_engines(const struct cs_diff *d, const char *prefix, FILE *out) {
+// ---- What makes the recordings themselves different ----
+
+static void put_engines(const struct cs_diff *d, const char *prefix, FILE *out) {
   enum cs_wire_engine_kind before = d->before->engine.used, after = d->profile.facts.engine.used;
   if (before == after || before == CS_WIRE_ENGINE_AUTO || after == CS_WIRE_ENGINE_AUTO) return;
   cs_print(out,
            "%sengines differ (%s, %s): shares may differ by some points for that alone; record "
            "both with the same --engine\n",
            prefix, cs_wire_engine_name(before), cs_wire_engine_name(after));
+}
+
+static void put_option(const char *option, bool before, bool after, const char *prefix, FILE *out) {
+  if (before == after) return;
+  cs_print(
+      out,
+      "%sonly the recording %s has the frames of %s: shares differ for that alone; record both "
+      "with it, or without\n",
+      prefix, before ? "before" : "after", option);
+}
+
+static void put_kernel(const struct cs_diff *d, const char *prefix, FILE *out) {
+  bool before = false, after = false;
+  for (size_t i = 1; i < d->profile.tree.count; i++) {
+    const struct cs_node *node = &d->profile.tree.nodes[i];
+    if (d->profile.frames[node->frame].kind != CS_KIND_KERNEL) continue;
+    before |= d->samples[i] > 0;
+    after |= node->samples > 0;
+  }
+  put_option("--kernel", before, after, prefix, out);
+}
+
+// Returns the percentage of walks that were cut at the depth limit.
+static double cut_at_depth(const struct cs_facts *facts) {
+  uint64_t cut = 0, all = facts->complete;
+  for (size_t i = 0; i < facts->stop_count; i++) {
+    all += facts->stops[i].count;
+    if (strcmp(facts->stops[i].token, "depth") == 0) cut = facts->stops[i].count;
+  }
+  return all > 0 ? 100.0 * (double)cut / (double)all : 0;
+}
+
+static void put_depth(const struct cs_diff *d, const char *prefix, FILE *out) {
+  double before = cut_at_depth(d->before), after = cut_at_depth(&d->profile.facts);
+  if (before - after < 1 && after - before < 1) return;
+  cs_print(
+      out,
+      "%s%.0f %% of the stacks before and %.0f %% of those after lack callers beyond the depth "
+      "limit: totals differ for that alone; record both with the same, higher --depth\n",
+      prefix, before, after);
+}
+
+void cs_diff_put_reasons(const struct cs_diff *d, const char *prefix, FILE *out) {
+  put_engines(d, prefix, out);
+  put_kernel(d, prefix, out);
+  put_option("--inlined", d->before->inlined.wanted, d->profile.facts.inlined.wanted, prefix, out);
+  put_depth(d, prefix, out);
 }
 
 void cs_diff_free(struct cs_diff *d) {

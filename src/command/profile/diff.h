@@ -30,9 +30,10 @@ void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
 // of the squares of these.
 struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kind kind,
                                      const double part[2], const double squares[2]);
-// Prints a line if different engines took the two recordings' samples; `prefix` comes before it.
-// Each has errors of its own, which no interval includes.
-void cs_diff_put_engines(const struct cs_diff *d, const char *prefix, FILE *out);
+// Prints a line for each reason for which the two recordings differ that is not in the program,
+// and that no interval includes: different engines, frames that only one of them has, a different
+// limit of depth. `prefix` comes before it.
+void cs_diff_put_reasons(const struct cs_diff *d, const char *prefix, FILE *out);
 void cs_diff_free(struct cs_diff *d);
 // Returns whether samples have ended in the node, in a comparison those of either recording.
 bool cs_profile_has_own(const struct cs_profile *p, size_t node);
