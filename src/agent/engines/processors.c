@@ -17,9 +17,9 @@ enum { MEMORY = 64 };
 
 static struct {
   double found[CPU_SETSIZE];
-  cpu_set_t before;  // where the thread may run, but for the moves
+  cpu_set_t before;  // where the thread may run, but for the moves; empty: there was no begin
   int at;            // where the last move went; negative: there was none
-} here;
+} here = {.at = -1};
 
 unsigned cs_processors_begin(void) {
   memset(&here, 0, sizeof here);
@@ -33,12 +33,25 @@ void cs_processors_add(int processor, double threads) {
   if (processor >= 0 && processor < CPU_SETSIZE) here.found[processor] += threads;
 }
 
+static cpu_set_t only(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET((unsigned)processor, &set);
+  return set;
+}
+
+// Where the processors of all threads were set from outside meanwhile, that holds for the caller.
+static void heed_changes(void) {
+  cpu_set_t now, expected = here.at >= 0 ? only(here.at) : here.before;
+  if (sched_getaffinity(0, sizeof now, &now) != 0 || CPU_EQUAL(&now, &expected)) return;
+  here.before = now;
+  here.at = -1;
+}
+
 static bool move_to(int processor) {
-  cpu_set_t only;
+  cpu_set_t set = only(processor);
   if (processor == here.at) return true;
-  CPU_ZERO(&only);
-  CPU_SET((unsigned)processor, &only);
-  if (sched_setaffinity(0, sizeof only, &only) != 0) return false;
+  if (sched_setaffinity(0, sizeof set, &set) != 0) return false;
   here.at = processor;
   return true;
 }
@@ -62,6 +75,7 @@ static int choose(double point, unsigned count, double sum, double *probability)
 double cs_processors_move(uint64_t random) {
   unsigned count = 0;
   double sum = 0, probability = 1;
+  heed_changes();
   for (int i = 0; i < CPU_SETSIZE; i++) {
     here.found[i] -= here.found[i] / MEMORY;
     if (!is_used(i)) continue;
@@ -74,6 +88,7 @@ double cs_processors_move(uint64_t random) {
 }
 
 void cs_processors_end(void) {
+  heed_changes();
   if (here.at >= 0) (void)sched_setaffinity(0, sizeof here.before, &here.before);
   here.at = -1;
 }

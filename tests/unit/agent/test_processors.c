@@ -87,6 +87,27 @@ static void a_processor_without_threads_is_forgotten(void **state) {
   cs_processors_end();
 }
 
+// As by taskset, for all threads of the process.
+static void a_change_from_outside_holds(void **state) {
+  (void)state;
+  int one = processor(0), other = processor(1);
+  cpu_set_t before = allowed(), set, after;
+  (void)cs_processors_begin();
+  cs_processors_add(other, 1);
+  assert_true(cs_processors_move(0) == 1);
+  assert_int_equal(sched_getcpu(), other);
+  CPU_ZERO(&set);
+  CPU_SET((unsigned)one, &set);
+  assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
+  cs_processors_add(other, 1);
+  assert_true(cs_processors_move(0) == 1);
+  assert_int_equal(sched_getcpu(), one);
+  cs_processors_end();
+  after = allowed();
+  assert_true(CPU_EQUAL(&set, &after));
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 static int the_call_is_refused(void) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -113,6 +134,7 @@ int main(void) {
       cmocka_unit_test(without_a_thread_found_the_caller_stays),
       cmocka_unit_test(choices_have_their_probability),
       cmocka_unit_test(a_processor_without_threads_is_forgotten),
+      cmocka_unit_test(a_change_from_outside_holds),
       cmocka_unit_test(a_refusal_is_returned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
