@@ -103,12 +103,9 @@ static void put_runtime(const struct cs_facts *f, FILE *out) {
            (double)f->unclassed_weight / all);
 }
 
-static void put_mode(const struct cs_markdown_section *s, const struct cs_detail *d, FILE *out) {
-  const struct cs_facts *f = &s->p->facts;
+// Numbers of samples and processors, and by which engine. The line goes on.
+static void put_size(const struct cs_facts *f, FILE *out) {
   const struct cs_mode *mode = cs_mode_of(f);
-  cs_print(out, "\n## %s: ", mode->token);
-  cs_put_whole(out, mode, cs_facts_whole(f));
-  cs_print(out, "\n\n");
   cs_put_samples(out, f);
   if (f->weight != cs_facts_whole(f)) {
     cs_print(out, ", which stand for ");
@@ -126,13 +123,10 @@ static void put_mode(const struct cs_markdown_section *s, const struct cs_detail
              : f->mode == CS_WIRE_MODE_ASYNC ? "operations at a time"
                                              : "threads at a time");
   }
-  if (f->samples == 0) {
-    cs_print(out, ": ");
-    cs_markdown_say_nothing(f, out);
-    cs_print(out, ".\n");
-    put_pool(f, out);
-    return;
-  }
+}
+
+static void put_error(const struct cs_markdown_section *s, FILE *out) {
+  const struct cs_facts *f = &s->p->facts;
   if (cs_facts_have_all(f))
     cs_print(out, "; every one was recorded.\n");
   else if (cs_facts_are_by_count(f))
@@ -144,6 +138,23 @@ static void put_mode(const struct cs_markdown_section *s, const struct cs_detail
     cs_print(out,
              "; a share may be off by up to %.1f points (" CS_CHANGE_INTERVAL ", by the counts).\n",
              s->error);
+}
+
+static void put_mode(const struct cs_markdown_section *s, const struct cs_detail *d, FILE *out) {
+  const struct cs_facts *f = &s->p->facts;
+  const struct cs_mode *mode = cs_mode_of(f);
+  cs_print(out, "\n## %s: ", mode->token);
+  cs_put_whole(out, mode, cs_facts_whole(f));
+  cs_print(out, "\n\n");
+  put_size(f, out);
+  if (f->samples == 0) {
+    cs_print(out, ": ");
+    cs_markdown_say_nothing(f, out);
+    cs_print(out, ".\n");
+    put_pool(f, out);
+    return;
+  }
+  put_error(s, out);
   if (s->idle > 0) {
     cs_put_amount(out, mode->unit, s->idle);
     cs_print(out,

@@ -37,20 +37,35 @@ static void fill_lost(const struct cs_recording *rec, enum cs_wire_mode mode, st
   f->lost_target = rec->end.lost_ring;
 }
 
+// The facts that only one mode has.
+static void fill_own(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
+  if (mode != CS_WIRE_MODE_ASYNC) {
+    f->hz = rec->meta.hz;
+  } else {
+    f->scans = rec->scans;
+    f->scans_why = cs_recording_get(rec, rec->scans_why);
+  }
+  // Reads are of the whole recording.
+  if (mode == CS_WIRE_MODE_WALL && rec->only == NULL) f->pool = rec->pool;
+  if (mode != CS_WIRE_MODE_CPU) return;
+  f->event = rec->meta.event;
+  f->event_period = rec->meta.event_period;
+  // Until the end, the threads' time is that of an earlier moment than the samples.
+  f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.requested,
+                                       (enum cs_wire_engine_kind)rec->engine.used,
+                                       rec->ended && rec->only == NULL ? rec->engine.cpu_ns : 0,
+                                       rec->engine.others,
+                                       rec->engine.without,
+                                       cs_recording_get(rec, rec->engine_text[CS_ENGINE_WHY]),
+                                       cs_recording_get(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
+}
+
 void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_wire_mode mode) {
   const struct cs_rec_sums *sums = &rec->sums[mode];
   memcpy(f->runtime, rec->runtime, sizeof f->runtime);
   f->program = cs_recording_get(rec, rec->meta.program);
   f->mode = mode;
-  f->hz = mode != CS_WIRE_MODE_ASYNC ? rec->meta.hz : 0;
-  if (mode == CS_WIRE_MODE_ASYNC) f->scans = rec->scans;
-  if (mode == CS_WIRE_MODE_ASYNC) f->scans_why = cs_recording_get(rec, rec->scans_why);
-  // Reads are of the whole recording.
-  if (mode == CS_WIRE_MODE_WALL && rec->only == NULL) f->pool = rec->pool;
-  if (mode == CS_WIRE_MODE_CPU) {
-    f->event = rec->meta.event;
-    f->event_period = rec->meta.event_period;
-  }
+  fill_own(rec, mode, f);
   f->pid = rec->start.pid;
   f->processors = rec->start.processors;
   f->start_ns = rec->start.start_ns;
@@ -85,15 +100,6 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->put_off = rec->put_off;
   f->put_off_thread = thread_name(rec, rec->put_off.thread);
   f->stackless_thread = thread_name(rec, rec->put_off.stackless_thread);
-  // Until the end, the threads' time is that of an earlier moment than the samples.
-  if (mode == CS_WIRE_MODE_CPU)
-    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.requested,
-                                         (enum cs_wire_engine_kind)rec->engine.used,
-                                         rec->ended && !f->part ? rec->engine.cpu_ns : 0,
-                                         rec->engine.others,
-                                         rec->engine.without,
-                                         cs_recording_get(rec, rec->engine_text[CS_ENGINE_WHY]),
-                                         cs_recording_get(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
   f->inlined.wanted = rec->inlined;
   for (size_t i = 0; i < rec->inlines_count; i++)
     ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);
