@@ -29,6 +29,19 @@ long_names() {
     [ "$(LC_ALL=C grep -aoE "$letters…~[0-9a-f]{6}" long.clrsnap | sort -u | wc -l)" -ge 3 ] || fail "names are not cut, with a mark"
   done
 }
+# A name is one name however often it is built; beyond the thousand that are kept, the rest has one of its own.
+many_names() {
+  timeout 300 "$clrsnap" record "${PERF[@]}" --labels -F 999 -o many.clrsnap -- "${target[@]}" many > out 2> err
+  [ $? = 42 ] || { cat out err; fail "a program with many names of Activities"; }
+  "$clrsnap" report --by-route -o many.folded many.clrsnap 2> report.err || { cat report.err; fail "report --by-route"; }
+  awk '{ all += $NF } /job 0/ { jobs[0] += $NF } /job 1/ { jobs[1] += $NF } /job 2/ { jobs[2] += $NF }
+    /name [0-9]/ { named += $NF } /\[Activities beyond the first 1,000 names\]/ { beyond += $NF }
+    END {
+      for (i = 0; i < 3; i++) { printf "job %d %.3f ", i, jobs[i] / all; wrong += jobs[i] < 0.15 * all }
+      printf "named %.3f, beyond %.3f\n", named / all, beyond / all
+      exit wrong > 0 || named < 0.05 * all || beyond < 0.05 * all
+    }' many.folded || fail "the names of Activities"
+}
 trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
 
 from_start() {
@@ -250,7 +263,7 @@ members() {
 case $WHAT in
   requests) requests ;;
   members) members ;;
-  start) from_start && long_names ;;
+  start) from_start && long_names && many_names ;;
   attach) attached ;;
   switch) switching ;;
   others) others ;;

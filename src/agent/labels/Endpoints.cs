@@ -42,7 +42,8 @@ namespace Clrsnap
         private readonly Action<Route> _arrive;
         private readonly Action<uint> _leave;
         private const int MostNames = 1000; // of Activities: a program may invent names for as long as it runs
-        private int _names;
+        private const string OtherNames = "[Activities beyond the first 1,000 names]";
+        private readonly Dictionary<string, Route> _names = new Dictionary<string, Route>();
         private readonly ConditionalWeakTable<object, Route> _routes = new ConditionalWeakTable<object, Route>();
         private Func<object, object?>? _endpointOf;
         private Func<object, int>? _statusOfEnded, _statusOfFailed;
@@ -71,15 +72,22 @@ namespace Clrsnap
             string name = activity.OperationName;
             if (activity.Parent != null || name == Request || name.Length == 0)
                 return null;
-            if (_routes.TryGetValue(name, out Route? route))
+            lock (_names) // by its text: a program may build it anew for each Activity
+            {
+                if (!_names.TryGetValue(name, out Route? route) && _names.Count >= MostNames)
+                    name = OtherNames;
+                if (route == null && !_names.TryGetValue(name, out route))
+                    _names.Add(name, route = NewRoute(name));
                 return route;
-            return Interlocked.Increment(ref _names) <= MostNames ? Register(name, name) : null;
+            }
         }
 
-        private Route Register(object of, string name)
+        private Route NewRoute(string name) => new Route(_agent.NumberOf(_recording, name), name);
+
+        private Route Register(object endpoint)
         {
-            var route = new Route(_agent.NumberOf(_recording, name), name);
-            _routes.AddOrUpdate(of, route);
+            Route route = NewRoute(NameOf(endpoint));
+            _routes.AddOrUpdate(endpoint, route);
             return route;
         }
 
@@ -116,7 +124,7 @@ namespace Clrsnap
             object? endpoint = _endpointOf(context);
             if (endpoint == null)
                 return;
-            _arrive(_routes.TryGetValue(endpoint, out Route? route) ? route : Register(endpoint, NameOf(endpoint)));
+            _arrive(_routes.TryGetValue(endpoint, out Route? route) ? route : Register(endpoint));
         }
 
         // EndpointHttpContextExtensions.GetEndpoint(context) as a delegate.

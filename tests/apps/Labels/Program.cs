@@ -259,6 +259,20 @@ static class Program
         Environment.ExitCode = 42;
     }
 
+    static void Job(string name, int us)
+    {
+        using Activity activity = new Activity(name).Start();
+        for (long until = Stopwatch.GetTimestamp() + us * (Stopwatch.Frequency / 1_000_000); Stopwatch.GetTimestamp() < until;) continue;
+    }
+
+    // Three names, each string of which is new; then more names than are kept.
+    static void ManyNames()
+    {
+        for (int i = 0; i < 6000; i++) Job($"job {i % 3}", 300);
+        for (int i = 0; i < 2000; i++) Job($"name {i}", 300);
+        Environment.ExitCode = 42;
+    }
+
     static async Task Main(string[] args)
     {
         if (args[0] == "members")
@@ -275,6 +289,11 @@ static class Program
         if (args[0] == "long")
         {
             LongNames();
+            return;
+        }
+        if (args[0] == "many")
+        {
+            ManyNames();
             return;
         }
         int rounds = int.Parse(args[0]);
