@@ -31,7 +31,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/prefix.h"
 #include "base/random.h"
 #include "engines/ask.h"
 #include "engines/engine.h"
@@ -170,17 +169,9 @@ static bool sleeps(struct cs_thread *thread) {
   return yes;
 }
 
-// Returns the processor on which the thread runs, or last ran and is about to run again; negative:
-// it does neither, or that is not known. proc(5), "stat": of the fields after the name the first is
-// the state, the 37th the processor.
 static int runs_on(const struct cs_agent_thread *t) {
   char text[512];
-  if (!cs_kept_read(t->id, t->tid, CS_KEPT_STAT, text, sizeof text)) return -1;
-  const char *at = strrchr(text, ')');
-  if (at == NULL || !cs_has_prefix(at, ") R ")) return -1;
-  at++;
-  for (int field = 1; field < 37 && at != NULL; field++) at = strchr(at + 1, ' ');
-  return at != NULL ? (int)strtol(at, NULL, 10) : -1;
+  return cs_kept_read(t->id, t->tid, CS_KEPT_STAT, text, sizeof text) ? cs_processor_in(text) : -1;
 }
 
 // Returns the thread that this one has preempted: the last one that ran on this processor, and, by

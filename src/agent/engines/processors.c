@@ -8,10 +8,16 @@
 #include "engines/processors.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/prefix.h"
 
 enum { MEMORY = 64 };
 
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6
+#endif
 #define FEW 0.001     // threads found lately on a processor that is no longer chosen
 #define SPREAD 0.125  // the part of all choices in which the processors are equally likely
 
@@ -20,6 +26,19 @@ static struct {
   cpu_set_t before;  // where the thread may run, but for the moves; empty: there was no begin
   int at;            // where the last move went; negative: there was none
 } here = {.at = -1};
+
+// proc(5): of the fields after the name, the first is the state, the 37th the processor, and the
+// next are the priority of real-time scheduling and the policy.
+int cs_processor_in(const char *stat) {
+  const char *at = strrchr(stat, ')');
+  char *end;
+  if (at == NULL || !cs_has_prefix(at, ") R ")) return -1;
+  at++;
+  for (int field = 1; field < 37 && at != NULL; field++) at = strchr(at + 1, ' ');
+  if (at == NULL) return -1;
+  long processor = strtol(at, &end, 10), priority = strtol(end, &end, 10);
+  return priority == 0 && strtol(end, NULL, 10) != SCHED_DEADLINE ? (int)processor : -1;
+}
 
 unsigned cs_processors_begin(void) {
   memset(&here, 0, sizeof here);

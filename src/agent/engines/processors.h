@@ -6,6 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Returns the processor on which a thread runs, or last ran and is about to run again, by the text
+// of its file `stat` in /proc; negative: it does neither, or its real-time scheduling is such that
+// the agent's thread could never preempt it.
+int cs_processor_in(const char *stat);
+
 // Notes on which processors the caller may run. Returns their number; 0: not known.
 unsigned cs_processors_begin(void);
 // So many threads of the program were found to run on this processor, or on processors of which

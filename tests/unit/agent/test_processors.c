@@ -35,6 +35,35 @@ static int processor(unsigned n) {
   return -1;
 }
 
+// Returns the processor in such a file.
+static int processor_in(const char *state, const char *scheduling) {
+  char text[400];
+  (void)snprintf(
+      text, sizeof text,
+      "7 (a) R (b) %s 1 7 7 0 -1 64 1 2 3 4 5 6 7 8 20 0 9 0 100 200 300 400 1 2 3 4 5 6 7 "
+      "8 9 0 0 0 17 %s 0 0 0\n",
+      state, scheduling);
+  return cs_processor_in(text);
+}
+
+static void a_thread_that_cannot_be_preempted_has_no_processor(void **state) {
+  (void)state;
+  assert_int_equal(processor_in("R", "1 0 0"), 1);
+  assert_int_equal(processor_in("R", "13 0 3"), 13);       // SCHED_BATCH
+  assert_int_equal(processor_in("S", "1 0 0"), -1);        // asleep
+  assert_int_equal(processor_in("R", "1 50 1"), -1);       // SCHED_FIFO
+  assert_int_equal(processor_in("R", "1 0 6"), -1);        // SCHED_DEADLINE
+  assert_int_equal(cs_processor_in("7 (a) R 1 7 7"), -1);  // cut
+  char own[512] = "";
+  FILE *file = fopen("/proc/thread-self/stat", "r");
+  assert_non_null(file);
+  size_t size = fread(own, 1, sizeof own - 1, file);
+  (void)fclose(file);
+  cpu_set_t set = allowed();
+  assert_true(size > 0 && cs_processor_in(own) >= 0);
+  assert_true(CPU_ISSET((unsigned)cs_processor_in(own), &set));
+}
+
 static void without_a_thread_found_the_caller_stays(void **state) {
   (void)state;
   cpu_set_t before = allowed(), after;
@@ -131,6 +160,7 @@ static void a_refusal_is_returned(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_thread_that_cannot_be_preempted_has_no_processor),
       cmocka_unit_test(without_a_thread_found_the_caller_stays),
       cmocka_unit_test(choices_have_their_probability),
       cmocka_unit_test(a_processor_without_threads_is_forgotten),
