@@ -21,7 +21,8 @@ function modeText(f) {
   return isTimed(f) ? `${f.mode} mode at ${number.format(f.hz)} Hz` : `${f.mode} mode`;
 }
 
-// In a comparison: one line for each recording. A command line may be wider than any window.
+// In a comparison: one line for each recording, and for each reason why they differ that is not in the program. A command
+// line may be wider than any window.
 function fillCompared(diff, after) {
   const whole = f => countsMore(f) ? `, ${number.format(f.weight)} ${f.whole}` :
     f.unit === "count" ? "" : `, ${weightText(f.weight, f.unit)} of ${f.whole}`;
@@ -34,6 +35,11 @@ function fillCompared(diff, after) {
     item.append(label, " ", count, ` in ${(f.durationMs / 1000).toFixed(1)} s` +
       `${lost > 0 ? `, ${number.format(lost)} lost` : ""} · ${f.program}`);
     item.title = f.program;
+    return item;
+  }), ...diff.reasons.map(reason => {
+    const item = document.createElement("li");
+    item.className = "bad";
+    item.textContent = item.title = reason;
     return item;
   }));
 }
@@ -125,7 +131,6 @@ function fillDiffFacts(f, diff) {
     none: "as recorded, not made comparable"}[diff.normalize]);
   if (f.runtime) fact(".NET %s", diff.facts.runtime === f.runtime ? f.runtime :
     `${diff.facts.runtime} → ${f.runtime}`);
-  for (const reason of diff.reasons) fact("%s", reason, "", "bad");
 }
 
 // The sentence in place of the graph, which says why there is none.
