@@ -39,6 +39,7 @@
 #include "life/seccomp.h"
 #include "threads/sleeper.h"
 
+#define OFTEN 0.2     // if more of the last scans were interrupted, they do not choose a processor
 #define HOPELESS 0.9  // if more of the last scans were late, late ones are not dropped
 
 enum {
@@ -47,7 +48,7 @@ enum {
   SLICE_NS = 100000,  // requested from the scheduler, which grants a short slice sooner
   REST = 49,          // scans take at most a fiftieth of a processor or the program's CPU time
   PART = 64,          // the part of a difference that the next sample makes up for
-  MEMORY = 32,        // scans in the average of `lateness`
+  MEMORY = 32,        // scans in the averages of `lateness` and `interrupted`
   COSTS = 64,         // scans in the averages of `cost_ns` and `busy`
   FIRST = 16,         // scans with which averages are initialised, and below which they say nothing
   PRIOR = 16,         // samples of one time between two scans each, with which the factor begins
@@ -94,6 +95,7 @@ static struct {
   double ran_on_us;  // why it was chosen
   unsigned choice;   // among so many
   bool decided;      // whether it is to be chosen at all
+  double interrupted;  // the share of scans during which another thread had this processor
 } scans;
 
 // ---- Moments ----
@@ -112,14 +114,22 @@ static void plan(uint64_t now_ns, bool late) {
 }
 
 // Chooses the processor of the next scan, if signals to others take long: the more processors there
-// are, the fewer of the running threads are on the one that is chosen.
+// are, the fewer of the running threads are on the one that is chosen. But where the scheduler
+// gives the processor to others during scans, that depends on which thread was preempted, so one of
+// them cannot stand for all.
 static void choose_processor(void) {
+  if (scans.interrupted > OFTEN) {
+    scans.decided = true;
+    scans.chosen = 0;
+    cs_processors_end();
+    return;
+  }
   if (scans.chosen == 0) {
     double us = scans.decided ? 0 : cs_ask_ran_on_us();
     if (us == 0) return;
     scans.decided = true;
     scans.choice = cs_processors_begin();
-    if (scans.choice == 0 || us < WORTH_US * scans.choice) return;
+    if (scans.choice < 2 || us < WORTH_US * scans.choice) return;
     scans.ran_on_us = us;
     cs_ask_forget_ran_on();
   }
@@ -282,7 +292,24 @@ static void note_processors(bool ran_here) {
   cs_processors_add(runs_on(scans.running.at[at].agent), (double)count);
 }
 
+// Returns how often another thread took the processor from this one.
+static long interruptions(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+// Asks the thread that this one has preempted, unless others have run here since.
+static void ask_preempted(uint64_t began_ns, long interruptions_before) {
+  const struct cs_pinned *preempted = find_preempted(began_ns);
+  bool interrupted = interruptions() != interruptions_before;
+  scans.interrupted += ((interrupted ? 1.0 : 0.0) - scans.interrupted) / MEMORY;
+  if (scans.chosen > 0) note_processors(preempted != NULL);
+  if (preempted != NULL && !(interrupted && scans.chosen > 0))
+    ask(preempted->agent, preempted->thread);
+}
+
 static void scan(uint64_t now_ns) {
+  long interruptions_before = interruptions();
   double before = account.all_ns, gap_ns = (double)(now_ns - scans.taken_ns) + 1;
   scans.taken++;
   scans.taken_ns = now_ns;
@@ -290,9 +317,7 @@ static void scan(uint64_t now_ns) {
   account_for(cs_take_seq(&account.ended_ns, 0));
   cs_threads_visit(scan_thread, NULL);
   end_scan(account.all_ns - before, gap_ns);
-  const struct cs_pinned *preempted = find_preempted(now_ns);
-  if (preempted != NULL) ask(preempted->agent, preempted->thread);
-  if (scans.chosen > 0) note_processors(preempted != NULL);
+  ask_preempted(now_ns, interruptions_before);
   unpin(&scans.stopped);
   unpin(&scans.running);
 }
