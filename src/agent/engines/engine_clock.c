@@ -94,7 +94,7 @@ static struct {
                      // the threads on all processors
   double ran_on_us;  // why it was chosen
   unsigned choice;   // among so many
-  bool decided;      // whether it is to be chosen at all
+  bool decided;      // whether it is to be chosen at all. Once for a recording
   double interrupted;  // the share of scans during which another thread had this processor
 } scans;
 
@@ -119,9 +119,8 @@ static void plan(uint64_t now_ns, bool late) {
 // them cannot stand for all.
 static void choose_processor(void) {
   if (scans.interrupted > OFTEN) {
-    scans.decided = true;
+    if (scans.chosen > 0) cs_processors_end();
     scans.chosen = 0;
-    cs_processors_end();
     return;
   }
   if (scans.chosen == 0) {
@@ -292,7 +291,7 @@ static void note_processors(bool ran_here) {
   cs_processors_add(runs_on(scans.running.at[at].agent), (double)count);
 }
 
-// Returns how often another thread took the processor from this one.
+// Returns how often other threads have taken the processor from the caller.
 static long interruptions(void) {
   struct rusage usage;
   return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
