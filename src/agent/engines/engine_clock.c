@@ -55,7 +55,7 @@ enum {
   LATELY = 256,       // scans that the factor remembers
   LONGEST = 3,        // a gap of more times the usual one is much longer
   MOST_PINNED = 64,
-  WORTH_US = 5,  // for each processor: less is not worth that scans see one of them
+  WORTH_US = 5,  // for each processor: below, it is better that scans see all of them
 };
 
 // Between two scans, half a period to one and a half pass. So when a scan finds a thread running,
@@ -94,7 +94,7 @@ static struct {
                      // the threads on all processors
   double ran_on_us;  // why it was chosen
   unsigned choice;   // among so many
-  bool decided;      // whether it is to be chosen at all. Once for a recording
+  bool decided;      // once for a recording: whether it is to be chosen at all
   double interrupted;  // the share of scans during which another thread had this processor
 } scans;
 
@@ -282,7 +282,7 @@ static void unpin(struct cs_pinned_list *list) {
   list->count = 0;
 }
 
-// To look at one of the threads that run elsewhere is enough: the others' turn comes.
+// One of the threads that run elsewhere is enough: another scan will look at the others.
 static void note_processors(bool ran_here) {
   if (ran_here) cs_processors_add(sched_getcpu(), 1);
   size_t count = scans.running.count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many threads were found lately is a sum in which each choice makes earlier ones count less.
+// `found` is a sum over all scans, in which earlier ones count less and less.
 // The runtime sets the processors of each of its threads, so a filter that kills for the call would
 // have ended the program before.
 //
@@ -59,7 +59,8 @@ static cpu_set_t only(int processor) {
   return set;
 }
 
-// Where the processors of all threads were set from outside meanwhile, that holds for the caller.
+// If the processors of all threads have been set from outside meanwhile, that holds for the caller
+// as well.
 static void heed_changes(void) {
   cpu_set_t now, expected = here.at >= 0 ? only(here.at) : here.before;
   if (sched_getaffinity(0, sizeof now, &now) != 0 || CPU_EQUAL(&now, &expected)) return;

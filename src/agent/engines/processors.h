@@ -11,14 +11,14 @@
 // the agent's thread could never preempt it.
 int cs_processor_in(const char *stat);
 
-// Notes on which processors the caller may run. Returns their number; 0: not known.
+// Remembers on which processors the caller may run. Returns their number; 0: not known.
 unsigned cs_processors_begin(void);
-// So many threads of the program were found to run on this processor, or on processors of which
-// this one was chosen at random. Negative: not known.
+// Notes that so many threads of the program were found running on this processor, or on several
+// processors of which this one was chosen at random. Negative: not known.
 void cs_processors_add(int processor, double threads);
 // Moves the caller to a processor chosen by `random` among those on which threads were found
 // lately, more often to one with more of them. Returns the probability of that choice, or 0 if the
 // kernel refuses, and the caller stays where it is.
 double cs_processors_move(uint64_t random);
-// The caller may run again where it could at the begin.
+// Lets the caller run again where it could when cs_processors_begin was called.
 void cs_processors_end(void);

@@ -30,9 +30,9 @@ void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
 // of the squares of these.
 struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kind kind,
                                      const double part[2], const double squares[2]);
-// Prints a line for each reason for which the two recordings differ that is not in the program,
+// Prints a line for each difference between the two recordings that does not come from the program,
 // and that no interval includes: different engines, frames that only one of them has, a different
-// limit of depth. `prefix` comes before it.
+// depth limit. `prefix` comes before each line.
 void cs_diff_put_reasons(const struct cs_diff *d, const char *prefix, FILE *out);
 void cs_diff_free(struct cs_diff *d);
 // Returns whether samples have ended in the node, in a comparison those of either recording.

@@ -32,8 +32,8 @@ enum {
   // While the runtime is suspended. A thread that is switched out takes the signal before it
   // continues.
   ALTSTACK_MS = 10,
-  // How often to look whether a thread that does not answer blocks the signal. Some threads block
-  // signals for a moment, for example while they start another one.
+  // The looks in a row that must find the signal blocked: some threads block signals for a moment,
+  // for example while they start another one.
   LOOKS = 2,
 };
 
