@@ -7,6 +7,7 @@
 #include "threads/own_signal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,37 +102,61 @@ static bool read_own(uint64_t *blocked, uint64_t *pending) {
   return true;
 }
 
+// Returns a descriptor for the file of this name of the thread, or -1. What follows reads it without
+// the C library's streams, which allocate: a thread that is held may own the allocator's lock.
+static int open_file(uint32_t tid, const char *name) {
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 // Returns the number of the system call in which the thread sleeps, or -1 if it runs or is in none.
 static long sleeping_call(uint32_t tid) {
-  char path[64], text[32] = "";
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return -1;
-  bool sleeps = fgets(text, sizeof text, file) != NULL && text[0] >= '0' && text[0] <= '9';
-  (void)fclose(file);
+  char text[32] = "";
+  int fd = open_file(tid, "syscall");
+  if (fd < 0) return -1;
+  bool sleeps = read(fd, text, sizeof text - 1) > 0 && text[0] >= '0' && text[0] <= '9';
+  (void)close(fd);
   return sleeps ? strtol(text, NULL, 10) : -1;
 }
 
-bool cs_thread_status(uint32_t tid, struct cs_thread_status *status) {
+// Takes what a line of the status file says. Returns how many members of *status it is.
+static unsigned take_line(const char *line, struct cs_thread_status *status) {
   static const char state[] = "State:\t", blocked[] = "SigBlk:\t", pending[] = "SigPnd:\t";
-  char path[64], line[256];
+  if (cs_has_prefix(line, state))
+    status->state = line[sizeof state - 1];
+  else if (cs_has_prefix(line, blocked))
+    status->blocked = strtoull(line + sizeof blocked - 1, NULL, 16);
+  else if (cs_has_prefix(line, pending))
+    status->pending = strtoull(line + sizeof pending - 1, NULL, 16);
+  else
+    return 0;
+  return 1;
+}
+
+// A line may be longer than the text: that of the groups. Its rest is taken for lines that say
+// nothing.
+bool cs_thread_status(uint32_t tid, struct cs_thread_status *status) {
+  char text[512];
+  size_t used = 0;
   unsigned found = 0;
+  ssize_t count;
   *status = (struct cs_thread_status){0};
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return false;
-  while (fgets(line, sizeof line, file) != NULL) {
-    if (cs_has_prefix(line, state))
-      status->state = line[sizeof state - 1];
-    else if (cs_has_prefix(line, blocked))
-      status->blocked = strtoull(line + sizeof blocked - 1, NULL, 16);
-    else if (cs_has_prefix(line, pending))
-      status->pending = strtoull(line + sizeof pending - 1, NULL, 16);
-    else
-      continue;
-    found++;
+  int fd = open_file(tid, "status");
+  if (fd < 0) return false;
+  while (found < 3 && (count = read(fd, text + used, sizeof text - 1 - used)) > 0) {
+    char *line = text, *end;
+    used += (size_t)count;
+    text[used] = '\0';
+    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+      *end = '\0';
+      found += take_line(line, status);
+    }
+    used -= (size_t)(line - text);
+    if (used == sizeof text - 1) used = 0;
+    memmove(text, line, used);
   }
-  (void)fclose(file);
+  (void)close(fd);
   return found == 3;
 }
 
