@@ -102,8 +102,9 @@ static bool read_own(uint64_t *blocked, uint64_t *pending) {
   return true;
 }
 
-// Returns a descriptor for the file of this name of the thread, or -1. What follows reads it without
-// the C library's streams, which allocate: a thread that is held may own the allocator's lock.
+// Returns a descriptor for the file of this name of the thread, or -1. What follows reads it
+// without the C library's streams, which allocate: a thread that is held may own the allocator's
+// lock.
 static int open_file(uint32_t tid, const char *name) {
   char path[64];
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
