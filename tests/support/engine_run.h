@@ -46,6 +46,8 @@ struct cs_wire_engine told(char why[256]);  // what was told last
 int count_fds(void);
 // Runs the test in a child process, because it makes changes that a process can make only once.
 void in_child(int (*test)(void));
+// From now on, the system call fails in this process with EPERM. Returns false if that cannot be.
+bool refuse(unsigned call);
 
 extern volatile int handled;  // by this handler
 void on_urg(int number);

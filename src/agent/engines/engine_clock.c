@@ -277,11 +277,6 @@ static void end_scan(double used_ns, double gap_ns) {
   scans.lasted_ns += gap_ns - scans.lasted_ns / COSTS;
 }
 
-static void unpin(struct cs_pinned_list *list) {
-  for (size_t i = 0; i < list->count; i++) cs_thread_unpin(list->at[i].thread);
-  list->count = 0;
-}
-
 // One of the threads that run elsewhere is enough: another scan will look at the others.
 static void note_processors(bool ran_here) {
   if (ran_here) cs_processors_add(sched_getcpu(), 1);
@@ -317,8 +312,8 @@ static void scan(uint64_t now_ns) {
   cs_threads_visit(scan_thread, NULL);
   end_scan(account.all_ns - before, gap_ns);
   ask_preempted(now_ns, interruptions_before);
-  unpin(&scans.stopped);
-  unpin(&scans.running);
+  cs_pinned_unpin(&scans.stopped);
+  cs_pinned_unpin(&scans.running);
 }
 
 static void scan_and_time(uint64_t now_ns) {

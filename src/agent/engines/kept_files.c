@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/own_file.h"
+#include "threads/sleeper.h"
 
 enum {
   PLACES = 256,
@@ -30,9 +31,7 @@ static uint32_t count;  // of places that may be used
 
 static int open_file(uint32_t tid, enum cs_kept kind) {
   static const char *const names[] = {[CS_KEPT_STAT] = "stat", [CS_KEPT_SCHED] = "sched"};
-  char path[64];
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, names[kind]);
-  return open(path, O_RDONLY | O_CLOEXEC);
+  return cs_thread_file_open(tid, names[kind]);
 }
 
 static bool read_text(int fd, char *text, size_t cap) {

@@ -102,7 +102,7 @@ static bool ask_running(void) {
   for (size_t i = 0; i < state.running.count && count < AT_ONCE; i++)
     threads[count++] = state.running.at[i].thread;
   bool asked = count == 0 || cs_install_altstacks_pinned(threads, count);
-  for (size_t i = 0; i < state.running.count; i++) cs_thread_unpin(state.running.at[i].thread);
+  cs_pinned_unpin(&state.running);
   return asked;
 }
 
@@ -123,7 +123,6 @@ uint64_t cs_altstacks_check(uint64_t now) {
   uint64_t began = cs_thread_cpu_ns();
   uint32_t before = state.left;
   state.left = 0;
-  state.running.count = 0;
   cs_threads_visit(count_unsampled, NULL);
   bool soon = state.running.count > 0;
   if (!ask_running()) {

@@ -168,6 +168,11 @@ uint32_t cs_threads_id_of(uint64_t tid) {
   return id;
 }
 
+void cs_pinned_unpin(struct cs_pinned_list *list) {
+  for (size_t i = 0; i < list->count; i++) cs_thread_unpin(list->at[i].thread);
+  list->count = 0;
+}
+
 void cs_pinned_free(struct cs_pinned_list *list) {
   free(list->at);
   *list = (struct cs_pinned_list){NULL, 0, 0};

@@ -156,7 +156,8 @@ bool cs_pinned_keep(struct cs_pinned_list *list, const struct cs_pinned *pinned)
 bool cs_pinned_find(uint32_t tid, struct cs_pinned *out);
 // Returns the id in the recording of the thread that has this tid, or 0 if it is not sampled.
 uint32_t cs_threads_id_of(uint64_t tid);
-void cs_pinned_free(struct cs_pinned_list *list);  // frees the memory; unpins nothing
+void cs_pinned_unpin(struct cs_pinned_list *list);  // unpins all: the list is empty then
+void cs_pinned_free(struct cs_pinned_list *list);   // frees the memory; unpins nothing
 
 // The living managed threads, unpinned: for the agent's thread, which alone frees them.
 // cs_threads_list brings the list up to date. Returns false if there is no memory for all of them.

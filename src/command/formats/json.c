@@ -143,19 +143,21 @@ void cs_put_json_tables(struct cs_json_writer *j, const struct cs_profile *p) {
   cs_json_close(j, "]");
 }
 
+void cs_put_json_lines(struct cs_json_writer *j, const char *name, char *text, size_t skip) {
+  cs_json_open(j, name, '[');
+  for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+    cs_json_text(j, NULL, line + skip);
+  cs_json_close(j, "]");
+}
+
 // "reasons":[...]: a sentence each.
 static void put_reasons(struct cs_json_writer *j, const struct cs_diff *d) {
-  char *text = NULL;
+  char *text = NULL, none[] = "";
   size_t len;
   FILE *lines = open_memstream(&text, &len);
-  cs_json_open(j, "reasons", '[');
-  if (lines != NULL) {
-    cs_diff_put_reasons(d, "", lines);
-    bool written = fclose(lines) == 0;
-    for (char *line = written ? strtok(text, "\n") : NULL; line != NULL; line = strtok(NULL, "\n"))
-      cs_json_text(j, NULL, line);
-  }
-  cs_json_close(j, "]");
+  if (lines != NULL) cs_diff_put_reasons(d, "", lines);
+  bool written = lines != NULL && fclose(lines) == 0;
+  cs_put_json_lines(j, "reasons", written ? text : none, 0);
   free(text);
 }
 

@@ -326,17 +326,12 @@ static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
 
 // "odd":[...]: a sentence each, the same ones as in Markdown.
 static void put_odd(struct cs_json_writer *j, const struct cs_profile_set *set) {
-  char *text = NULL;
+  char *text = NULL, none[] = "";
   size_t len;
   FILE *list = open_memstream(&text, &len);
-  cs_json_open(j, "odd", '[');
-  if (list != NULL) {
-    (void)cs_markdown_odd(set, MOST_ODD, list);
-    bool written = fclose(list) == 0;
-    for (char *line = written ? strtok(text, "\n") : NULL; line != NULL; line = strtok(NULL, "\n"))
-      cs_json_text(j, NULL, line + strlen("- "));
-  }
-  cs_json_close(j, "]");
+  if (list != NULL) (void)cs_markdown_odd(set, MOST_ODD, list);
+  bool written = list != NULL && fclose(list) == 0;
+  cs_put_json_lines(j, "odd", written ? text : none, strlen("- "));
   free(text);
 }
 

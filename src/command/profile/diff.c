@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/stop.h"
 #include "profile/waits.h"
 
 // Threads are matched by name: threads that share a name become one.
@@ -174,7 +175,8 @@ static double cut_at_depth(const struct cs_facts *facts) {
   uint64_t cut = 0, all = facts->complete;
   for (size_t i = 0; i < facts->stop_count; i++) {
     all += facts->stops[i].count;
-    if (strcmp(facts->stops[i].token, "depth") == 0) cut = facts->stops[i].count;
+    if (strcmp(facts->stops[i].token, cs_stop_token(CS_STOP_DEPTH)) == 0)
+      cut = facts->stops[i].count;
   }
   return all > 0 ? 100.0 * (double)cut / (double)all : 0;
 }

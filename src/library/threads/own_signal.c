@@ -7,7 +7,6 @@
 #include "threads/own_signal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "base/prefix.h"
 #include "signal/handler.h"
+#include "threads/sleeper.h"
 #include "threads/threads.h"
 
 enum {
@@ -102,19 +102,13 @@ static bool read_own(uint64_t *blocked, uint64_t *pending) {
   return true;
 }
 
-// Returns a descriptor for the file of this name of the thread, or -1. What follows reads it
-// without the C library's streams, which allocate: a thread that is held may own the allocator's
-// lock.
-static int open_file(uint32_t tid, const char *name) {
-  char path[64];
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
-  return open(path, O_RDONLY | O_CLOEXEC);
-}
+// The C library's streams allocate, so they are not used here: a thread that the caller holds may
+// own the allocator's lock.
 
 // Returns the number of the system call in which the thread sleeps, or -1 if it runs or is in none.
 static long sleeping_call(uint32_t tid) {
   char text[32] = "";
-  int fd = open_file(tid, "syscall");
+  int fd = cs_thread_file_open(tid, "syscall");
   if (fd < 0) return -1;
   bool sleeps = read(fd, text, sizeof text - 1) > 0 && text[0] >= '0' && text[0] <= '9';
   (void)close(fd);
@@ -143,7 +137,7 @@ bool cs_thread_status(uint32_t tid, struct cs_thread_status *status) {
   unsigned found = 0;
   ssize_t count;
   *status = (struct cs_thread_status){0};
-  int fd = open_file(tid, "status");
+  int fd = cs_thread_file_open(tid, "status");
   if (fd < 0) return false;
   while (found < 3 && (count = read(fd, text + used, sizeof text - 1 - used)) > 0) {
     char *line = text, *end;

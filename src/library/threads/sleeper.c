@@ -48,16 +48,17 @@ static void close_files(struct cs_sleeper *sleeper) {
   cs_own_file_close(&sleeper->runs);
 }
 
-static int open_one(uint32_t tid, const char *name) {
+int cs_thread_file_open(uint32_t tid, const char *name) {
   char path[64];
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 static int open_where(uint32_t tid) {
-  return open_one(tid, "syscall");
+  return cs_thread_file_open(tid, "syscall");
 }
 static int open_runs(uint32_t tid) {
-  return open_one(tid, cs_sleeper_counts_by() == CS_RUNS_SWITCHES ? "status" : "schedstat");
+  return cs_thread_file_open(tid,
+                             cs_sleeper_counts_by() == CS_RUNS_SWITCHES ? "status" : "schedstat");
 }
 
 // `take`: cs_own_file_keep, or cs_own_file_take for a moment.

@@ -35,6 +35,9 @@ enum cs_run_count { CS_RUNS_NONE, CS_RUNS_SCHEDSTAT, CS_RUNS_SWITCHES };
 enum cs_run_count cs_sleeper_count_by(enum cs_run_count kind);  // returns the previous kind
 enum cs_run_count cs_sleeper_counts_by(void);
 
+// Opens the file of this name of a thread in /proc, for reading. Returns a descriptor, or -1.
+int cs_thread_file_open(uint32_t tid, const char *name);
+
 // Opens the files of a pinned thread. They stay open in a table of up to 4,096 threads; if that is
 // full, they are opened into `spare`, and closed by cs_sleeper_close. Returns NULL if they cannot
 // be opened.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How often a processor is chosen, where the caller then is, and what a sandbox may refuse.
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <math.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -10,7 +7,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <cmocka.h>
@@ -138,16 +134,7 @@ static void a_change_from_outside_holds(void **state) {
 }
 
 static int the_call_is_refused(void) {
-  struct sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  struct sock_fprog program = {sizeof code / sizeof code[0], code};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    return 1;
+  if (!refuse(SYS_sched_setaffinity)) return 1;
   (void)cs_processors_begin();
   cs_processors_add(processor(0), 1);
   return cs_processors_move(0) == 0 ? 0 : 2;
